@@ -64,7 +64,7 @@ CREATE TABLE backend (
   counts INTEGER NOT NULL DEFAULT 1 CHECK (counts IN (0, 1)),
   -- Milliseconds after a copy was read back during which a power failure of the backend can still lose it (Kubo's flatfs
   -- without sync). The last local copy stays that long. 0: the backend syncs before it acknowledges.
-  settle_ms INTEGER NOT NULL DEFAULT 0,
+  durability_delay_ms INTEGER NOT NULL DEFAULT 0,
   -- Where the backend's bytes lie: server, bucket and path, without secrets. The same name at another place is another
   -- backend: what was proven at the first place proves nothing of the second.
   place TEXT,
@@ -127,7 +127,7 @@ CREATE INDEX copy_damaged ON copy (backend_id, next_attempt_ms, object) WHERE ki
 --   also after a restart or when another node is followed.
 -- `recorded-floor`: lowest height of which an occurrence record lies on a backend or in the data folder: a catalog that was
 --   made anew is walked down to it, whatever the walk began at.
--- `let-go-forgotten`: of what was let go the names of the newest are kept; of the older ones, their number.
+-- `evicted-unmined-forgotten`: `evicted_unmined` keeps the newest rows; this counts the older ones that were deleted.
 -- `task/<name>`: when a scheduled task last began and last ended well: what was missed while nothing ran is done after the
 --   start.
 -- `alert/<subject>`: what the receiver of alerts (HOLDFAST_ALERT_URL) was told last of each subject that a condition stood
@@ -283,9 +283,9 @@ BEGIN
   DELETE FROM copy WHERE backend_id IN (SELECT id FROM backend) AND kind = 1 AND object = OLD.sequence;
 END;
 
--- Bytes of transactions that were never mined, which the local store let go: free spam must not fill backends that never
+-- Bytes of transactions that were never mined, which the local store evicted: free spam must not fill backends that never
 -- forget. They are fetched again when a block has them.
-CREATE TABLE let_go (
+CREATE TABLE evicted_unmined (
   version_hash BLOB NOT NULL CHECK (length(version_hash) = 32),
   hash_type INTEGER NOT NULL CHECK (hash_type IN (1, 2)),
   -- The sequence that the content had: listing cursors name it, so that it is never given again.
@@ -293,13 +293,13 @@ CREATE TABLE let_go (
   size_bytes INTEGER NOT NULL,
   txid BLOB,
   median_time_seconds INTEGER,
-  let_go_ms INTEGER NOT NULL,
+  evicted_ms INTEGER NOT NULL,
   reason TEXT NOT NULL CHECK (reason IN ('expired', 'no-room')),
   -- When the bytes came again.
   returned_ms INTEGER,
   PRIMARY KEY (version_hash, hash_type)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX let_go_by_sequence ON let_go (sequence);
+CREATE INDEX evicted_unmined_by_sequence ON evicted_unmined (sequence);
 
 -- What an operator took down: this archive's own, and those of other archivers whose records lie on its backends.
 CREATE TABLE withheld (

@@ -15,14 +15,14 @@ export class ConfiguredNodesSource implements BackfillSource {
   readonly name: string;
   readonly #nodes: NodeGroup;
   readonly #poller: Pick<Poller, 'isListed' | 'isListCurrent'>;
-  readonly #catalog: Pick<Catalog, 'findWanted'>;
+  readonly #catalog: Pick<Catalog, 'findQueued'>;
   readonly #clock: Pick<Clock, 'steadyMs'>;
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(
     nodes: NodeGroup,
     poller: Pick<Poller, 'isListed' | 'isListCurrent'>,
-    catalog: Pick<Catalog, 'findWanted'>,
+    catalog: Pick<Catalog, 'findQueued'>,
     clock: Pick<Clock, 'steadyMs'>,
   ) {
     this.name = `node ${nodes.name}`;
@@ -42,7 +42,7 @@ export class ConfiguredNodesSource implements BackfillSource {
   async size({ versionHash }: ContentName): Promise<ToldSize> {
     const isAlone = this.#nodes.all.length === 1;
     if (!this.#poller.isListed(versionHash)) return this.#poller.isListCurrent() && isAlone ? null : 'untold';
-    const wanted = this.#catalog.findWanted(versionHash);
+    const wanted = this.#catalog.findQueued(versionHash);
     return wanted === null || wanted.sizeIsBound ? 'unknown' : wanted.sizeBytes;
   }
 
@@ -52,7 +52,7 @@ export class ConfiguredNodesSource implements BackfillSource {
 
   async #find({ hashType, versionHash }: ContentName, signal: AbortSignal): Promise<SourceAnswer> {
     signal.throwIfAborted();
-    const wanted = this.#catalog.findWanted(versionHash);
+    const wanted = this.#catalog.findQueued(versionHash);
     const asked = wanted ?? { versionHash, sizeBytes: MAX_BLOB_BYTES, medianTimeSeconds: null, txid: null };
     const begunMs = this.#clock.steadyMs();
     const attempts = (wanted?.attempts ?? 0) + 1;

@@ -176,7 +176,7 @@ export class Importer implements StreamJudge {
     if (catalog.losses.find(blob) !== null) return { by: 'lost', txid: null };
     if (catalog.records.isOnChain(blob)) return { by: 'chain', txid: null };
     const record = this.#proven.find(blob, blob.bytes.length);
-    const wanted = catalog.findWanted(blob.versionHash);
+    const wanted = catalog.findQueued(blob.versionHash);
     const isWanted = wanted !== null && (wanted.hashType ?? blob.hashType) === blob.hashType;
     const isKnown = catalog.find(blob.versionHash).some(({ hashType }) => hashType === blob.hashType);
     if (isWanted || isKnown || catalog.withheld.has(blob)) return { by: 'catalog', txid: record?.txid ?? null };
@@ -219,7 +219,7 @@ export class Importer implements StreamJudge {
     { versionHash }: ContentName,
     { txid }: Proof,
   ): Omit<SpooledContent, 'hashType' | 'versionHash' | 'sizeBytes'> {
-    const wanted = this.#modules.catalog.findWanted(versionHash);
+    const wanted = this.#modules.catalog.findQueued(versionHash);
     if (wanted === null) {
       const firstSeenMs = this.#modules.clock.wallMs();
       return { txid, medianTimeSeconds: null, firstSeenMs, dueSeconds: AFTER_ALL_SECONDS };

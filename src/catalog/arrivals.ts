@@ -20,7 +20,7 @@ export class Arrivals {
 
   /** Within a transaction of the caller. */
   record(contents: readonly SpooledContent[]): void {
-    const { content, wanted, placements, nowMs } = this.#tables;
+    const { content, seen, placements, nowMs } = this.#tables;
     const arrivals = this.#judged(contents);
     const put = content.putSpooled(arrivals, nowMs());
     const fresh: Parameters<PlacementTable['wantNew']>[0][number][] = [];
@@ -30,7 +30,7 @@ export class Arrivals {
       if (given?.isNew === true) fresh.push({ ...given, dueSeconds });
       else if (given !== null) placements.want(given.sequence, dueSeconds, given.isUnmined);
       if (given !== null) this.#enter(arrival.content, arrival.isOnChain, given.isNew);
-      wanted.remove(arrival.content.versionHash);
+      seen.remove(arrival.content.versionHash);
     }
     placements.wantNew(fresh);
   }

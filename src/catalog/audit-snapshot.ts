@@ -7,7 +7,7 @@ import { RECORDED_OCCURRENCES } from './chain-index.ts';
 import { CUSTOM_NAMES } from './custom-ledger.ts';
 import { IS_UNSAVED, WITH_CONTENT } from './first-unsaved.ts';
 import { decodeOccurrence, type OccurrenceRow, occurrenceRow, type PlacedOccurrence } from './occurrence-table.ts';
-import { hashKey } from './wanted-table.ts';
+import { hashKey } from './seen-table.ts';
 
 /**
  * Tally of the content of an occurrence, from the tables alone. `spooled` is pending too: durable here, not yet

@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import { type BlockHash, parseBlockHash } from '../core/blob/ids.ts';
-import { hashKey } from './wanted-table.ts';
+import { hashKey } from './seen-table.ts';
 
 /** A block of the branch that was walked. */
 export interface BlockRow {

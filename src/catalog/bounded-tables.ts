@@ -7,7 +7,7 @@ import type { Tables } from './tables.ts';
 
 export interface TableLimits {
   /** Number of names of evicted bytes that are kept, the newest first. */
-  readonly letGo: number;
+  readonly evictedUnmined: number;
   /** Records that wait for one store each by itself. */
   readonly recordTasks: number;
   /** Reports of one kind, the newest: the data folder keeps all of them as files. */
@@ -16,7 +16,12 @@ export interface TableLimits {
   readonly atOnce: number;
 }
 
-export const TABLE_LIMITS: TableLimits = { letGo: 65_536, recordTasks: 10_000, reports: 1_000, atOnce: 50_000 };
+export const TABLE_LIMITS: TableLimits = {
+  evictedUnmined: 65_536,
+  recordTasks: 10_000,
+  reports: 1_000,
+  atOnce: 50_000,
+};
 
 /** On the chain's clock. What no list names for so long is not mined any more: a node forgets it after 14 days. */
 const DROPPED_SECONDS = 15 * 86_400;
@@ -24,7 +29,7 @@ const DROPPED_SECONDS = 15 * 86_400;
 const UNSAVED_SECONDS = 2 * RETENTION_SECONDS;
 const REPORT_FOLDERS = ['audits', 'outages'] as const;
 
-const FORGOTTEN = 'let-go-forgotten';
+const FORGOTTEN = 'evicted-unmined-forgotten';
 const forgotten = z.object({ count: z.number(), bytes: z.number(), newestMs: z.number() });
 const gone = z.object({ count: z.number(), bytes: z.number().nullable(), newest: z.number().nullable() });
 
@@ -43,16 +48,18 @@ export class BoundedTables {
 
   /** Gives how many rows went, by what they were. */
   enforce(limits: TableLimits = TABLE_LIMITS): Readonly<Record<string, number>> {
-    const { transaction, wanted } = this.#tables;
+    const { transaction, seen } = this.#tables;
     const records = this.#records;
     const { atOnce } = limits;
     const tip = this.#tipMedianSeconds();
     return {
-      letGo: transaction('forget unmined bytes that were evicted long ago', () => this.#forgetLetGo(limits)),
+      evictedUnmined: transaction('forget unmined bytes that were evicted long ago', () =>
+        this.#forgetEvictedUnmined(limits),
+      ),
       recordTasks: transaction('give a stretch for single records', () => records.bound(limits.recordTasks)),
       recordTexts: transaction('leave texts of records to the data folder', () => records.forgetTexts(atOnce)),
       reports: transaction('leave old reports to the data folder', () => this.#leaveReports(limits)),
-      dropped: transaction('forget what was dropped', () => wanted.forgetDropped(tip - DROPPED_SECONDS, atOnce)),
+      dropped: transaction('forget what was dropped', () => seen.forgetDropped(tip - DROPPED_SECONDS, atOnce)),
       unsavedRecords: transaction('forget records of what was not saved', () =>
         records.forgetUnsaved(tip - UNSAVED_SECONDS, atOnce),
       ),
@@ -65,21 +72,21 @@ export class BoundedTables {
   }
 
   /** The oldest arrivals go; that there were so many stays. The newest stays, whose number is never given again. */
-  #forgetLetGo({ letGo, atOnce }: TableLimits): number {
+  #forgetEvictedUnmined({ evictedUnmined, atOnce }: TableLimits): number {
     const last = this.#tables.database
-      .prepare('SELECT sequence FROM let_go ORDER BY sequence DESC LIMIT 1 OFFSET ?')
+      .prepare('SELECT sequence FROM evicted_unmined ORDER BY sequence DESC LIMIT 1 OFFSET ?')
       .pluck()
-      .get(Math.max(1, letGo));
+      .get(Math.max(1, evictedUnmined));
     if (last === undefined) return 0;
-    const which = '(SELECT sequence FROM let_go WHERE sequence <= ? ORDER BY sequence LIMIT ?)';
+    const which = '(SELECT sequence FROM evicted_unmined WHERE sequence <= ? ORDER BY sequence LIMIT ?)';
     const { count, bytes, newest } = gone.parse(
       this.#tables.database
         .prepare(
-          `SELECT COUNT(*) AS count, SUM(size_bytes) AS bytes, MAX(let_go_ms) AS newest FROM let_go WHERE sequence IN ${which}`,
+          `SELECT COUNT(*) AS count, SUM(size_bytes) AS bytes, MAX(evicted_ms) AS newest FROM evicted_unmined WHERE sequence IN ${which}`,
         )
         .get(last, atOnce),
     );
-    this.#tables.database.prepare(`DELETE FROM let_go WHERE sequence IN ${which}`).run(last, atOnce);
+    this.#tables.database.prepare(`DELETE FROM evicted_unmined WHERE sequence IN ${which}`).run(last, atOnce);
     const before = this.#tables.facts.get(FORGOTTEN, forgotten) ?? { count: 0, bytes: 0, newestMs: 0 };
     this.#tables.facts.put(FORGOTTEN, {
       count: before.count + count,

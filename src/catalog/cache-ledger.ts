@@ -22,8 +22,8 @@ const names = z.array(z.string());
 /** Backends that are asked about: one that does not answer is no reason to delete bytes. */
 const COUNTS = 'configured = 1 AND counts = 1 AND other.state = 1 AND name IN (SELECT value FROM json_each(@backends))';
 const SAFE: Readonly<Record<EvictionSafety, string>> = {
-  kept: `${COUNTS} AND settle_ms = 0`,
-  settled: `${COUNTS} AND settle_ms > 0 AND COALESCE(other.verified_ms, 0) <= @surelyMs - settle_ms`,
+  kept: `${COUNTS} AND durability_delay_ms = 0`,
+  settled: `${COUNTS} AND durability_delay_ms > 0 AND COALESCE(other.verified_ms, 0) <= @surelyMs - durability_delay_ms`,
 };
 
 /** The local store as a cache: its blobs, and those that may be evicted. */
@@ -118,15 +118,17 @@ export class CacheLedger {
     return (
       this.#tables.database
         .prepare(
-          `SELECT 1 FROM backend WHERE configured = 1 AND counts = 1 AND settle_ms ${comparison} 0 AND name IN (SELECT value FROM json_each(?))`,
+          `SELECT 1 FROM backend WHERE configured = 1 AND counts = 1 AND durability_delay_ms ${comparison} 0 AND name IN (SELECT value FROM json_each(?))`,
         )
         .get(JSON.stringify(backends)) !== undefined
     );
   }
 
   /** Records for how long after its read-back a copy of this backend can be lost in a power failure. */
-  recordSettling(backend: string, milliseconds: number): void {
-    this.#tables.transaction('record how a backend keeps', () => this.#tables.placements.settle(backend, milliseconds));
+  recordDurabilityDelay(backend: string, milliseconds: number): void {
+    this.#tables.transaction('record how a backend keeps', () =>
+      this.#tables.placements.setDurabilityDelay(backend, milliseconds),
+    );
   }
 
   /**

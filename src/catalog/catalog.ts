@@ -21,11 +21,12 @@ import { damagedCatalog } from './errors.ts';
 import { EvidenceOutbox } from './evidence-outbox.ts';
 import { LossLedger } from './loss-ledger.ts';
 import { MissingContents } from './missing-contents.ts';
+import { MonotonicWallClock } from './monotonic-wall-clock.ts';
 import { type Placement, PlacementTable } from './placement-table.ts';
 import { RecordOutbox } from './record-outbox.ts';
 import { ReplicaLedger } from './replica-ledger.ts';
 import { recomputeStates } from './replication-basis.ts';
-import { SettlingClock } from './settling-clock.ts';
+import { type FetchFailure, type QueuedBlob, type QueueKind, SeenTable, type Sighting } from './seen-table.ts';
 import type { AfterDamage, CatalogTotals, StateTotals } from './state-totals.ts';
 import { StatementTable } from './statement-table.ts';
 import { SubscriptionLedger } from './subscription-ledger.ts';
@@ -33,7 +34,6 @@ import { Tables } from './tables.ts';
 import { TaskRuns } from './task-runs.ts';
 import { ToldAlerts } from './told-alerts.ts';
 import { UnminedLedger } from './unmined-ledger.ts';
-import { type FetchFailure, type Sighting, type WantedBlob, type WantedKind, WantedTable } from './wanted-table.ts';
 import { WindowRows } from './window-rows.ts';
 import { WithheldLedger } from './withheld-ledger.ts';
 
@@ -83,15 +83,15 @@ export class Catalog {
 
   private constructor(database: Database.Database, options: CatalogOptions, setAside: string | null) {
     this.setAside = setAside;
-    const clock = new SettlingClock(options.clock);
+    const clock = new MonotonicWallClock(options.clock);
     this.#options = options;
     this.openedMs = clock.nowMs();
-    const wanted = new WantedTable(database, this.openedMs);
+    const seen = new SeenTable(database, this.openedMs);
     const backends = configuredBackends(options);
     this.moved = settlePlaces(database, options.places ?? new Map());
     const placements = new PlacementTable(database, backends);
     recomputeStates(database, backends, options.replicasRequired, clock.nowMs());
-    const tables = new Tables(database, placements, wanted, clock, options.replicasRequired);
+    const tables = new Tables(database, placements, seen, clock, options.replicasRequired);
     this.#tables = tables;
     this.counts = tables.counts;
     this.copies = new CopyTable(tables);
@@ -148,20 +148,20 @@ export class Catalog {
       let added = 0;
       for (const sighting of sightings) {
         if (this.#tables.content.isHeld(sighting.versionHash)) continue;
-        if (this.#tables.wanted.add(sighting, this.#tables.nowMs())) added += 1;
+        if (this.#tables.seen.add(sighting, this.#tables.nowMs())) added += 1;
       }
       return added;
     });
   }
 
   /** Contents that may be fetched now, nearest deadline first; `fresh` never failed, `failed` did. */
-  nextWanted(limit: number, which: WantedKind = 'all'): WantedBlob[] {
-    return this.#tables.reading('read the queue', () => this.#tables.wanted.next(this.#tables.nowMs(), limit, which));
+  nextQueued(limit: number, which: QueueKind = 'all'): QueuedBlob[] {
+    return this.#tables.reading('read the queue', () => this.#tables.seen.next(this.#tables.nowMs(), limit, which));
   }
 
   /** Notifies when something more may be fetched. */
-  get wantedChanges(): Notifier {
-    return this.#tables.wanted.changes;
+  get queueChanges(): Notifier {
+    return this.#tables.seen.changes;
   }
 
   /** The time by which things are due here. */
@@ -170,9 +170,9 @@ export class Catalog {
   }
 
   /** The time that the fetching loop may sleep unless it is notified, when it last looked after `lookedMs`. */
-  wantedIdleMs(lookedMs: number): number {
-    const { wanted, nowMs, reading } = this.#tables;
-    return reading('look when a blob is due', () => wanted.idleMs(nowMs(), lookedMs));
+  queueIdleMs(lookedMs: number): number {
+    const { seen, nowMs, reading } = this.#tables;
+    return reading('look when a blob is due', () => seen.idleMs(nowMs(), lookedMs));
   }
 
   /** The bytes of these are durable in the local store. */
@@ -187,7 +187,7 @@ export class Catalog {
 
   recordFailures(failures: readonly FetchFailure[]): void {
     this.#tables.transaction('record why blobs are not here yet', () => {
-      for (const failure of failures) this.#tables.wanted.fail(failure);
+      for (const failure of failures) this.#tables.seen.fail(failure);
     });
   }
 
@@ -234,8 +234,8 @@ export class Catalog {
     return this.#tables.reading('open for reading', () => new AuditSnapshot(this.#options.path));
   }
 
-  findWanted(versionHash: VersionHash): WantedBlob | null {
-    return this.#tables.reading('look a version hash up', () => this.#tables.wanted.find(versionHash));
+  findQueued(versionHash: VersionHash): QueuedBlob | null {
+    return this.#tables.reading('look a version hash up', () => this.#tables.seen.find(versionHash));
   }
 
   placementsOf(entry: ContentEntry): Placement[] {
@@ -246,8 +246,8 @@ export class Catalog {
     return this.#tables.reading('list', () => this.#tables.content.page(order, after, limit));
   }
 
-  queueSummary(): ReturnType<WantedTable['summary']> {
-    return this.#tables.reading('measure the queue', () => this.#tables.wanted.summary());
+  queueSummary(): ReturnType<SeenTable['summary']> {
+    return this.#tables.reading('measure the queue', () => this.#tables.seen.summary());
   }
 
   totals(): CatalogTotals {

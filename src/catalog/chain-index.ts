@@ -7,10 +7,10 @@ import { type BlockRow, BlockTable } from './block-table.ts';
 import { NodeBranches } from './node-branches.ts';
 import { type ChainPlace, type OccurrenceRow, OccurrenceTable, type PlacedOccurrence } from './occurrence-table.ts';
 import { type RecordOutbox, UNMADE_RECORD } from './record-outbox.ts';
+import { hashKey } from './seen-table.ts';
 import type { Tables } from './tables.ts';
 import type { UnminedLedger } from './unmined-ledger.ts';
 import type { TakenBack, WalkedBlock, WalkedOccurrence, WalkState } from './walked-block.ts';
-import { hashKey } from './wanted-table.ts';
 
 /** Number of occurrences of one content that get an occurrence record. */
 export const RECORDED_OCCURRENCES = 16;
@@ -137,7 +137,7 @@ export class ChainIndex {
   /**
    * Blocks that follow the cursor, with what is on them, and the queue for what is not held: one commit, so that the
    * cursor never passes what is not recorded. `isPast`: was the deadline of a block with this median time over already?
-   * Gives how many blobs became wanted.
+   * Gives how many blobs were queued.
    */
   recordBlocks(blocks: readonly WalkedBlock[], isPast: (medianTimeSeconds: number) => boolean): number {
     if (blocks.length === 0) return 0;
@@ -211,7 +211,7 @@ export class ChainIndex {
       this.#records.forgetAbove(toHeight);
       for (const occurrence of withdrawn) this.#records.withdraw(occurrence, chainSeconds);
       for (const { versionHash } of gone.values()) {
-        this.#tables.wanted.leaveBlock(versionHash);
+        this.#tables.seen.leaveBlock(versionHash);
         const key = hashKey(versionHash);
         this.#revokeLoss.run(this.#tables.nowMs(), key, key);
       }
@@ -273,7 +273,7 @@ export class ChainIndex {
     if (newest === undefined) return;
     const { txid, medianTimeSeconds } = newest;
     const isPast = (this.#tip?.medianTimeSeconds ?? 0) > deadlineOf(medianTimeSeconds);
-    this.#tables.wanted.addMined(name, { txid, medianTimeSeconds, isPast }, this.#tables.nowMs());
+    this.#tables.seen.addMined(name, { txid, medianTimeSeconds, isPast }, this.#tables.nowMs());
   }
 
   unclearCount(): number {
@@ -294,7 +294,7 @@ export class ChainIndex {
     if (standing?.isUnmined === true) this.#unmined.recordMined(occurrence, medianTimeSeconds);
     if (isHeld) return false;
     const mined = { txid: occurrence.txid, medianTimeSeconds, isPast: past };
-    return this.#tables.wanted.addMined(occurrence, mined, this.#tables.nowMs());
+    return this.#tables.seen.addMined(occurrence, mined, this.#tables.nowMs());
   }
 
   /**

@@ -10,7 +10,7 @@ import {
 } from '../core/blob/ids.ts';
 import { hashTypeCode, hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
 import { RowsInsert } from '../core/sqlite/rows-insert.ts';
-import { hashKey } from './wanted-table.ts';
+import { hashKey } from './seen-table.ts';
 
 /** 0 seen, 1 spooled, 2 stored: as the column spells them. */
 export const CONTENT_STATES = ['seen', 'spooled', 'stored'] as const;
@@ -132,7 +132,7 @@ export class ContentTable {
     );
     const last = database
       .prepare(
-        'SELECT MAX(COALESCE((SELECT MAX(sequence) FROM content), 0), COALESCE((SELECT MAX(sequence) FROM let_go), 0))',
+        'SELECT MAX(COALESCE((SELECT MAX(sequence) FROM content), 0), COALESCE((SELECT MAX(sequence) FROM evicted_unmined), 0))',
       )
       .pluck()
       .get();

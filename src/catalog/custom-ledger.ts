@@ -2,8 +2,8 @@ import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import { parseVersionHash, type VersionHash } from '../core/blob/ids.ts';
 import { COPIED, type CopyTable, dueCopies, isGoodSomewhere } from './copy-table.ts';
+import { hashKey } from './seen-table.ts';
 import type { Tables } from './tables.ts';
-import { hashKey } from './wanted-table.ts';
 
 /** Bytes that match neither hash, by the keccak256 that they do have. */
 export interface CustomEntry {
@@ -78,7 +78,7 @@ export class CustomLedger {
       this.#set(name, place, 2, null);
       if (this.has(name.versionHash)) return;
       this.#statements.fetchAgain.run(hashKey(name.versionHash));
-      this.#tables.wanted.changes.notify();
+      this.#tables.seen.changes.notify();
     });
   }
 

@@ -16,9 +16,9 @@ import {
   type Revocation,
 } from './loss-document.ts';
 import { ofMined } from './queue-parts.ts';
+import { hashKey, type QueuedBlob } from './seen-table.ts';
 import type { Tables } from './tables.ts';
 import { UnsavedRows } from './unsaved-rows.ts';
-import { hashKey, type WantedBlob } from './wanted-table.ts';
 
 export interface RecordedLoss extends Loss {
   readonly recordedMs: number;
@@ -103,10 +103,8 @@ export class LossLedger {
   }
 
   /** On chain, not here, and its deadline is over: oldest first. */
-  overdue(tipMedianSeconds: number, limit: number): WantedBlob[] {
-    return this.#tables.reading('read what is overdue', () =>
-      this.#tables.wanted.pastDeadline(tipMedianSeconds, limit),
-    );
+  overdue(tipMedianSeconds: number, limit: number): QueuedBlob[] {
+    return this.#tables.reading('read what is overdue', () => this.#tables.seen.pastDeadline(tipMedianSeconds, limit));
   }
 
   /**
@@ -120,7 +118,7 @@ export class LossLedger {
       while (this.takeRevoked().length > 0);
       for (const loss of losses) {
         this.#insert(loss, nowMs);
-        this.#tables.wanted.remove(loss.versionHash);
+        this.#tables.seen.remove(loss.versionHash);
         for (const occurrence of this.#chain.occurrences(loss, null, NAMED_OCCURRENCES)) {
           const { path, document } = lossDocumentOf(loss, occurrence, nowMs);
           this.#evidence.put(path, document);

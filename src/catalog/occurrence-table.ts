@@ -9,7 +9,7 @@ import {
   type TxId,
 } from '../core/blob/ids.ts';
 import { hashTypeCode, hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
-import { hashKey } from './wanted-table.ts';
+import { hashKey } from './seen-table.ts';
 
 /** Place of an occurrence in chain order. */
 export interface ChainPlace {

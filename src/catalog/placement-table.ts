@@ -82,7 +82,7 @@ export class PlacementTable {
   readonly #forget: Database.Statement;
   readonly #good: Database.Statement;
   readonly #goodElsewhere: Database.Statement;
-  readonly #settle: Database.Statement;
+  readonly #setDurabilityDelay: Database.Statement;
   readonly #held: Database.Statement;
   readonly #of: Database.Statement;
   readonly #stateAt: Database.Statement;
@@ -150,7 +150,7 @@ export class PlacementTable {
     this.#damagedQueue = database.prepare(dueIn(`copy INDEXED BY copy_damaged WHERE kind = ${BLOB} AND state = 2`));
     // CROSS: backends first, in all of these. There are few; the planner, without statistics, would scan the copies.
     this.#good = database.prepare(`SELECT COUNT(*) ${AT_BACKENDS} AND counts = 1 AND state = 1`).pluck();
-    this.#settle = database.prepare('UPDATE backend SET settle_ms = ? WHERE id = ?');
+    this.#setDurabilityDelay = database.prepare('UPDATE backend SET durability_delay_ms = ? WHERE id = ?');
     this.#goodElsewhere = database
       .prepare(`SELECT COUNT(*) ${AT_BACKENDS} AND name <> '${SPOOL}' AND state = 1`)
       .pluck();
@@ -301,8 +301,8 @@ export class PlacementTable {
   }
 
   /** A copy there counts as safe from power loss when it was read back so long ago. */
-  settle(backend: string, milliseconds: number): void {
-    this.#settle.run(milliseconds, this.id(backend));
+  setDurabilityDelay(backend: string, milliseconds: number): void {
+    this.#setDurabilityDelay.run(milliseconds, this.id(backend));
   }
 
   /** Number of places besides the local store that are proven to hold it, whether they count or not. */

@@ -20,8 +20,8 @@ import {
   type PlacedOccurrence,
 } from './occurrence-table.ts';
 import { SPOOL } from './placement-table.ts';
+import { hashKey } from './seen-table.ts';
 import type { Tables } from './tables.ts';
-import { hashKey } from './wanted-table.ts';
 
 /** Stands for a record that is to be made from its block once there is something to write it for. */
 export const UNMADE_RECORD = '';

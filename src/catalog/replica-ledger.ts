@@ -9,8 +9,8 @@ import { CacheLedger } from './cache-ledger.ts';
 import type { ContentEntry, SpooledContent } from './content-table.ts';
 import { BLOB, type PlacementState } from './placement-state.ts';
 import { type QueuedPlacement, type QueuePart, SPOOL } from './placement-table.ts';
+import { hashKey } from './seen-table.ts';
 import type { Tables } from './tables.ts';
-import { hashKey } from './wanted-table.ts';
 
 export interface QueuedCopy extends QueuedPlacement {
   readonly entry: ContentEntry;
@@ -126,7 +126,7 @@ export class ReplicaLedger {
    * room.
    */
   recordFound(backend: string, contents: readonly SpooledContent[]): void {
-    const { placements, content, wanted, counts, nowMs, transaction, recount } = this.#tables;
+    const { placements, content, seen, counts, nowMs, transaction, recount } = this.#tables;
     transaction('record what a backend was found to hold', () => {
       for (const found of contents) {
         // Elsewhere already: whether a block has it makes no difference any more.
@@ -145,7 +145,7 @@ export class ReplicaLedger {
         if (entry === undefined) continue;
         placements.put(backend, entry.sequence, 'good', nowMs());
         recount(entry);
-        wanted.remove(found.versionHash);
+        seen.remove(found.versionHash);
       }
     });
   }

@@ -3,10 +3,10 @@ import { Notifier } from '../core/notifier.ts';
 import { type ContentEntry, ContentTable, type StoredState } from './content-table.ts';
 import { catalogFault } from './errors.ts';
 import { Facts } from './facts.ts';
+import type { MonotonicWallClock } from './monotonic-wall-clock.ts';
 import type { PlacementTable } from './placement-table.ts';
-import type { SettlingClock } from './settling-clock.ts';
+import type { SeenTable } from './seen-table.ts';
 import { StateTotals } from './state-totals.ts';
-import type { WantedTable } from './wanted-table.ts';
 
 /**
  * The tables that every ledger of the catalog reads and moves together: content, its copies, and the fetch queue, with the
@@ -16,7 +16,7 @@ export class Tables {
   readonly database: Database.Database;
   readonly facts: Facts;
   readonly content: ContentTable;
-  readonly wanted: WantedTable;
+  readonly seen: SeenTable;
   readonly placements: PlacementTable;
   readonly counts: StateTotals;
   /** Notifies when content that no place held is held again: its records are due. */
@@ -30,14 +30,14 @@ export class Tables {
   constructor(
     database: Database.Database,
     placements: PlacementTable,
-    wanted: WantedTable,
-    clock: SettlingClock,
+    seen: SeenTable,
+    clock: MonotonicWallClock,
     replicasRequired: number,
   ) {
     this.database = database;
     this.facts = new Facts(database);
     this.content = new ContentTable(database);
-    this.wanted = wanted;
+    this.seen = seen;
     this.placements = placements;
     this.counts = new StateTotals(this.content.totals());
     this.replicasRequired = replicasRequired;
@@ -46,7 +46,7 @@ export class Tables {
   }
 
   readonly transaction = <T>(operation: string, work: () => T): T => {
-    const putBack = [this.counts.remember(), this.wanted.remember(), this.placements.counts.remember()];
+    const putBack = [this.counts.remember(), this.seen.remember(), this.placements.counts.remember()];
     try {
       return this.database.transaction(work).immediate();
     } catch (cause) {
@@ -76,9 +76,9 @@ export class Tables {
       this.counts.enter(state, entry.sizeBytes);
     }
     if (state === 'seen') {
-      this.wanted.add({ ...entry, medianTimeSeconds: entry.medianTimeSeconds ?? 0 }, this.nowMs());
+      this.seen.add({ ...entry, medianTimeSeconds: entry.medianTimeSeconds ?? 0 }, this.nowMs());
     } else if (entry.state === 'seen') {
-      this.wanted.remove(entry.versionHash);
+      this.seen.remove(entry.versionHash);
       this.heldAgain.notify();
     }
     return state;

@@ -5,19 +5,19 @@ import { hashTypeCode, hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
 import type { ContentEntry } from './content-table.ts';
 import { BLOB } from './placement-state.ts';
 import { SPOOL } from './placement-table.ts';
+import { hashKey } from './seen-table.ts';
 import type { Tables } from './tables.ts';
-import { hashKey } from './wanted-table.ts';
 
 /** Reasons why unmined bytes were evicted: they were not mined in time, or mined content needed their room. */
-export const LET_GO_REASONS = ['expired', 'no-room'] as const;
-export type LetGoReason = (typeof LET_GO_REASONS)[number];
+export const UNMINED_EVICTION_REASONS = ['expired', 'no-room'] as const;
+export type UnminedEvictionReason = (typeof UNMINED_EVICTION_REASONS)[number];
 
 /** Evicted bytes of a transaction that no block had. */
-export interface LetGo {
+export interface UnminedEviction {
   readonly hashType: ContentName['hashType'];
-  readonly reason: LetGoReason;
+  readonly reason: UnminedEvictionReason;
   readonly sizeBytes: number;
-  readonly letGoMs: number;
+  readonly evictedMs: number;
   /** When they came again; null: they have not. */
   readonly returnedMs: number | null;
 }
@@ -29,11 +29,11 @@ export interface LetGo {
 const WALK_MARGIN_SECONDS = 28_800;
 
 const numbers = z.array(z.number());
-const letGoRow = z.object({
+const evictionRow = z.object({
   hash_type: z.number(),
-  reason: z.enum(LET_GO_REASONS),
+  reason: z.enum(UNMINED_EVICTION_REASONS),
   size_bytes: z.number(),
-  let_go_ms: z.number(),
+  evicted_ms: z.number(),
   returned_ms: z.number().nullable(),
 });
 
@@ -44,9 +44,9 @@ export class UnminedLedger {
   readonly #isOnChain: Database.Statement;
   readonly #before: Database.Statement;
   readonly #here: Database.Statement;
-  readonly #letGo: Database.Statement;
+  readonly #recordEviction: Database.Statement;
   readonly #find: Database.Statement;
-  readonly #isAnyLetGo: Database.Statement;
+  readonly #isAnyEvicted: Database.Statement;
   readonly #returned: Database.Statement;
   readonly #startMedian: Database.Statement;
 
@@ -73,22 +73,22 @@ export class UnminedLedger {
          ORDER BY median_time_seconds LIMIT ?`,
       )
       .pluck();
-    this.#letGo = database.prepare(
-      `INSERT INTO let_go (version_hash, hash_type, sequence, size_bytes, txid, median_time_seconds, let_go_ms, reason)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET sequence = excluded.sequence, let_go_ms = excluded.let_go_ms,
+    this.#recordEviction = database.prepare(
+      `INSERT INTO evicted_unmined (version_hash, hash_type, sequence, size_bytes, txid, median_time_seconds, evicted_ms, reason)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET sequence = excluded.sequence, evicted_ms = excluded.evicted_ms,
        reason = excluded.reason, returned_ms = NULL`,
     );
     this.#find = database.prepare(
-      'SELECT hash_type, reason, size_bytes, let_go_ms, returned_ms FROM let_go WHERE version_hash = ? ORDER BY hash_type',
+      'SELECT hash_type, reason, size_bytes, evicted_ms, returned_ms FROM evicted_unmined WHERE version_hash = ? ORDER BY hash_type',
     );
-    this.#isAnyLetGo = database.prepare('SELECT 1 FROM let_go LIMIT 1');
+    this.#isAnyEvicted = database.prepare('SELECT 1 FROM evicted_unmined LIMIT 1');
     this.#startMedian = database
       .prepare(
         "SELECT median_time_seconds FROM block WHERE height = (SELECT value ->> 'startHeight' FROM fact WHERE name = 'walk')",
       )
       .pluck();
     this.#returned = database.prepare(
-      'UPDATE let_go SET returned_ms = ? WHERE version_hash = ? AND hash_type = ? AND returned_ms IS NULL',
+      'UPDATE evicted_unmined SET returned_ms = ? WHERE version_hash = ? AND hash_type = ? AND returned_ms IS NULL',
     );
   }
 
@@ -110,7 +110,7 @@ export class UnminedLedger {
   /** Within the transaction that says that its bytes are here. */
   recordReturned(name: ContentName): void {
     // Mostly no row exists: this look costs a third of an UPDATE that finds nothing.
-    if (this.#isAnyLetGo.get() === undefined) return;
+    if (this.#isAnyEvicted.get() === undefined) return;
     this.#returned.run(this.#tables.nowMs(), hashKey(name.versionHash), hashTypeCode(name.hashType));
   }
 
@@ -128,7 +128,7 @@ export class UnminedLedger {
    * Takes these out of the books, before their bytes are deleted, and records it. Gives those that were: one that a block
    * has, or that another place holds, stays.
    */
-  recordLetGo(entries: readonly ContentEntry[], reason: LetGoReason): ContentEntry[] {
+  recordEvicted(entries: readonly ContentEntry[], reason: UnminedEvictionReason): ContentEntry[] {
     const { content, placements, counts, nowMs, transaction } = this.#tables;
     return transaction('record unmined evictions', () =>
       entries.filter(({ sequence }) => {
@@ -137,7 +137,7 @@ export class UnminedLedger {
         const { versionHash, hashType, sizeBytes, txid, medianTimeSeconds } = entry;
         const names = [hashKey(versionHash), hashTypeCode(hashType)] as const;
         const transactionId = txid === null ? null : hashKey(txid);
-        this.#letGo.run(...names, sequence, sizeBytes, transactionId, medianTimeSeconds, nowMs(), reason);
+        this.#recordEviction.run(...names, sequence, sizeBytes, transactionId, medianTimeSeconds, nowMs(), reason);
         placements.forget(sequence);
         content.remove(sequence);
         counts.leave(entry);
@@ -147,15 +147,15 @@ export class UnminedLedger {
   }
 
   /** Evicted contents under this name, of either hash type. */
-  letGo(versionHash: VersionHash): LetGo[] {
+  evictions(versionHash: VersionHash): UnminedEviction[] {
     return this.#tables.reading('look up unmined evictions', () =>
       this.#find.all(hashKey(versionHash)).map((value) => {
-        const found = letGoRow.parse(value);
+        const found = evictionRow.parse(value);
         return {
           hashType: hashTypeFrom(found.hash_type),
           reason: found.reason,
           sizeBytes: found.size_bytes,
-          letGoMs: found.let_go_ms,
+          evictedMs: found.evicted_ms,
           returnedMs: found.returned_ms,
         };
       }),

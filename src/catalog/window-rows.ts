@@ -16,7 +16,7 @@ export interface WindowRow extends Omit<ContentName, 'hashType'> {
   readonly sizeBytes: number | null;
   readonly state: StoredState;
   /** Mediantime of its newest occurrence while its bytes are missing; null otherwise. */
-  readonly wantedSeconds: number | null;
+  readonly queuedMedianSeconds: number | null;
   readonly isLost: boolean;
   /** Bytes that match neither hash are kept of it. */
   readonly isCustom: boolean;
@@ -38,7 +38,7 @@ const windowRow = z.object({
   txid: z.instanceof(Buffer).nullable(),
   size_bytes: z.number().nullable(),
   state: z.number().nullable(),
-  wanted_seconds: z.number().nullable(),
+  queued_median_seconds: z.number().nullable(),
   is_lost: z.number(),
   is_custom: z.number(),
   sequence: z.number().nullable(),
@@ -46,7 +46,7 @@ const windowRow = z.object({
 const placementRow = z.object({ sequence: z.number(), backend: z.string(), counts: z.number(), state: z.number() });
 const PLACEMENT_STATES = ['wanted', 'good', 'damaged'] as const satisfies readonly PlacementState[];
 
-const WANTED_SIZE = 'CASE WHEN seen.size_known = 1 THEN seen.size_bytes END';
+const QUEUED_SIZE = 'CASE WHEN seen.size_known = 1 THEN seen.size_bytes END';
 
 /** The window block by block, for people to look at. Every read has a bound. */
 export class WindowRows {
@@ -70,8 +70,8 @@ export class WindowRows {
       .prepare('SELECT height FROM block WHERE height < ? AND median_time_seconds < ? ORDER BY height DESC LIMIT 1')
       .pluck();
     this.#ofBlock = database.prepare(
-      `SELECT o.version_hash, o.hash_type, o.txid, COALESCE(content.size_bytes, ${WANTED_SIZE}) AS size_bytes,
-         content.state, seen.median_time_seconds AS wanted_seconds, lost.version_hash IS NOT NULL AS is_lost, content.sequence,
+      `SELECT o.version_hash, o.hash_type, o.txid, COALESCE(content.size_bytes, ${QUEUED_SIZE}) AS size_bytes,
+         content.state, seen.median_time_seconds AS queued_median_seconds, lost.version_hash IS NOT NULL AS is_lost, content.sequence,
          EXISTS (SELECT 1 FROM custom WHERE custom.version_hash = o.version_hash AND is_held = 1) AS is_custom
        FROM occurrence AS o
        LEFT JOIN content ON content.version_hash = o.version_hash AND content.hash_type = o.hash_type
@@ -88,18 +88,18 @@ export class WindowRows {
        CROSS JOIN copy ON copy.backend_id = backend.id AND copy.kind = ${BLOB} AND copy.object = content.sequence`,
     );
     this.#placementsOfContents = database.prepare(
-      `SELECT wanted.value AS sequence, backend.name AS backend, backend.counts, copy.state
-       FROM json_each(?) AS wanted
+      `SELECT requested.value AS sequence, backend.name AS backend, backend.counts, copy.state
+       FROM json_each(?) AS requested
        CROSS JOIN backend ON backend.configured = 1
-       CROSS JOIN copy ON copy.backend_id = backend.id AND copy.kind = ${BLOB} AND copy.object = wanted.value`,
+       CROSS JOIN copy ON copy.backend_id = backend.id AND copy.kind = ${BLOB} AND copy.object = requested.value`,
     );
     this.#listed = database.prepare(
-      `SELECT version_hash, hash_type, txid, ${WANTED_SIZE} AS size_bytes, NULL AS state, median_time_seconds AS wanted_seconds,
+      `SELECT version_hash, hash_type, txid, ${QUEUED_SIZE} AS size_bytes, NULL AS state, median_time_seconds AS queued_median_seconds,
          0 AS is_lost, 0 AS is_custom, NULL AS sequence
        FROM ${LISTED_DUE} AND median_time_seconds >= ? ORDER BY median_time_seconds LIMIT ?`,
     );
     this.#arrived = database.prepare(
-      `SELECT version_hash, hash_type, txid, size_bytes, state, NULL AS wanted_seconds, 0 AS is_lost, 0 AS is_custom, sequence FROM
+      `SELECT version_hash, hash_type, txid, size_bytes, state, NULL AS queued_median_seconds, 0 AS is_lost, 0 AS is_custom, sequence FROM
          (SELECT * FROM content ORDER BY sequence DESC LIMIT ?) AS latest
        WHERE state > 0 AND median_time_seconds >= ? AND NOT EXISTS
          (SELECT 1 FROM occurrence WHERE occurrence.version_hash = latest.version_hash AND occurrence.hash_type = latest.hash_type)
@@ -168,7 +168,7 @@ function decode(value: unknown): WindowRow {
     txid: found.txid === null ? null : parseTxId(found.txid.toString('hex')),
     sizeBytes: found.size_bytes,
     state: CONTENT_STATES[found.state ?? 0] ?? 'seen',
-    wantedSeconds: found.wanted_seconds,
+    queuedMedianSeconds: found.queued_median_seconds,
     isLost: found.is_lost === 1,
     isCustom: found.is_custom === 1,
     sequence: found.sequence,

@@ -7,8 +7,8 @@ import type { ContentEntry } from './content-table.ts';
 import type { CustomLedger } from './custom-ledger.ts';
 import type { EvidenceOutbox } from './evidence-outbox.ts';
 import type { ReplicaLedger } from './replica-ledger.ts';
+import { hashKey } from './seen-table.ts';
 import type { Tables } from './tables.ts';
-import { hashKey } from './wanted-table.ts';
 import { withheldPath } from './withheld-document.ts';
 
 /** One take-down, by one archiver. */
@@ -164,9 +164,9 @@ export class WithheldLedger {
 
   /** Nothing of it is held, queued or placed any more. */
   #takeOut(name: ContentName): void {
-    const { wanted, placements, content, counts } = this.#tables;
+    const { seen, placements, content, counts } = this.#tables;
     const custom = this.#custom;
-    wanted.remove(name.versionHash);
+    seen.remove(name.versionHash);
     custom.forget(name.versionHash);
     const entry = this.#entryOf(name);
     if (entry === null) return;

@@ -2,7 +2,7 @@ import { setImmediate as letOthersWork } from 'node:timers/promises';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { AbsenceAnswer, Loss } from '../catalog/loss-document.ts';
 import type { RecordedLoss } from '../catalog/loss-ledger.ts';
-import type { WantedBlob } from '../catalog/wanted-table.ts';
+import type { QueuedBlob } from '../catalog/seen-table.ts';
 import { isForLater } from '../core/archive-errors.ts';
 import { messageOf } from '../core/blob/errors.ts';
 import type { ContentName, HashType, VersionHash } from '../core/blob/ids.ts';
@@ -64,7 +64,7 @@ const COPIES = 2;
 type Answer = 'absent' | 'wrong-bytes' | 'no-answer' | VerifiedBlob;
 
 /** A blob of the queue, or recorded as lost. */
-type Suspect = ListedBlob & ContentName & Pick<WantedBlob, 'medianTimeSeconds' | 'firstSeenMs'>;
+type Suspect = ListedBlob & ContentName & Pick<QueuedBlob, 'medianTimeSeconds' | 'firstSeenMs'>;
 
 /** A node, backend or peer that must answer before a blob is lost. */
 interface Asked {
@@ -153,7 +153,7 @@ export class LossJudge {
     return overdue.length;
   }
 
-  async #judge({ hashType, ...wanted }: WantedBlob, signal: AbortSignal): Promise<Loss | null> {
+  async #judge({ hashType, ...wanted }: QueuedBlob, signal: AbortSignal): Promise<Loss | null> {
     if (hashType === null) return null;
     const { catalog } = this.#modules;
     const name = { hashType, versionHash: wanted.versionHash };
@@ -190,7 +190,7 @@ export class LossJudge {
     const { hashType, versionHash, deadlineSeconds, recordedMs } = loss;
     const newcomers = this.#everybody.filter(({ name }) => !loss.answers.some(({ source }) => source === name));
     // A blob that a list or a block names again is judged as a whole.
-    const isOpen = () => catalog.findWanted(versionHash) !== null || catalog.withheld.has(loss);
+    const isOpen = () => catalog.findQueued(versionHash) !== null || catalog.withheld.has(loss);
     if (newcomers.length === 0 || isOpen()) return false;
     const [occurrence] = catalog.chain.occurrences(loss, null, 1);
     const wanted: Suspect = {

@@ -152,7 +152,7 @@ export class PeerComparer {
     if (blob === 'absent') return 'absent';
     if (blob === null || typeof blob === 'string') return 'not-now';
     try {
-      const wanted = catalog.findWanted(versionHash);
+      const wanted = catalog.findQueued(versionHash);
       const past = { medianTimeSeconds: null, dueSeconds: AFTER_ALL_SECONDS + height };
       const row = wanted ?? { txid, firstSeenMs: clock.wallMs(), ...past };
       await spooler.spool(blob, { ...row, sizeBytes: blob.bytes.length }, signal);

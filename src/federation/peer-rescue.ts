@@ -1,5 +1,5 @@
 import type { Catalog } from '../catalog/catalog.ts';
-import type { WantedBlob } from '../catalog/wanted-table.ts';
+import type { QueuedBlob } from '../catalog/seen-table.ts';
 import { isAtRisk } from '../chain/deadline-watch.ts';
 import { isForLater } from '../core/archive-errors.ts';
 import type { ContentName, VersionHash } from '../core/blob/ids.ts';
@@ -79,28 +79,28 @@ export class PeerRescue {
     return due.length === GROUP;
   }
 
-  #due(tipSeconds: number): (WantedBlob & ContentName)[] {
+  #due(tipSeconds: number): (QueuedBlob & ContentName)[] {
     const catalog = this.#catalog;
-    const found: (WantedBlob & ContentName)[] = [];
+    const found: (QueuedBlob & ContentName)[] = [];
     for (const { versionHash, medianTimeSeconds, lastErrorCode } of catalog.losses.unsaved.since(
       tipSeconds - RETENTION_SECONDS,
     )) {
       if (found.length === GROUP) break;
       const isDue = MISSING_AT_NODE.has(lastErrorCode) || isAtRisk(medianTimeSeconds, tipSeconds);
       if (!isDue || this.#resting.has(versionHash) || catalog.custom.has(versionHash)) continue;
-      const wanted = catalog.findWanted(versionHash);
+      const wanted = catalog.findQueued(versionHash);
       if (wanted === null || wanted.hashType === null) continue;
       found.push({ ...wanted, hashType: wanted.hashType });
     }
     return found;
   }
 
-  async #rescue(wanted: WantedBlob & ContentName, signal: AbortSignal): Promise<void> {
+  async #rescue(wanted: QueuedBlob & ContentName, signal: AbortSignal): Promise<void> {
     const [peers, catalog, spooler] = [this.#peers, this.#catalog, this.#spooler];
     const { hashType, versionHash } = wanted;
     for (const peer of peers) {
       // The node may have given it meanwhile, or an operator taken it down.
-      if (catalog.findWanted(versionHash) === null) return;
+      if (catalog.findQueued(versionHash) === null) return;
       const blob = await peer.help({ hashType, versionHash }, signal);
       if (blob === null) continue;
       try {

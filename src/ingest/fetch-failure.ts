@@ -1,10 +1,10 @@
-import type { FetchFailure, WantedBlob } from '../catalog/wanted-table.ts';
+import type { FetchFailure, QueuedBlob } from '../catalog/seen-table.ts';
 import { ArchiveError } from '../core/archive-errors.ts';
 import { codeOf, messageOf } from '../core/blob/errors.ts';
 import type { UnverifiedBlob } from '../verify/verified-blob.ts';
 
 /** A blob that did not come, and why. */
-export type FailedFetch = readonly [wanted: WantedBlob, error: Error];
+export type FailedFetch = readonly [wanted: QueuedBlob, error: Error];
 
 /** A failed fetch as the catalog records it. */
 export function failureRecord([wanted, error]: FailedFetch, nextAttemptMs: number | null): FetchFailure {
@@ -12,7 +12,7 @@ export function failureRecord([wanted, error]: FailedFetch, nextAttemptMs: numbe
   return { versionHash: wanted.versionHash, code, message: messageOf(error), nextAttemptMs };
 }
 
-export function absentAtNode({ versionHash, hashType }: WantedBlob): ArchiveError {
+export function absentAtNode({ versionHash, hashType }: QueuedBlob): ArchiveError {
   const isOnChain = hashType !== null;
   return new ArchiveError(
     'archive/absent-at-node',
@@ -30,7 +30,7 @@ export function isAbsentAtNode(error: Error): boolean {
   return error instanceof ArchiveError && error.code === 'archive/absent-at-node';
 }
 
-export function wrongBytes(wanted: WantedBlob, blob: UnverifiedBlob): ArchiveError {
+export function wrongBytes(wanted: QueuedBlob, blob: UnverifiedBlob): ArchiveError {
   const hashes = wanted.hashType === null ? 'neither by keccak256 nor by blake2s256' : `not by ${wanted.hashType}`;
   const said = wanted.hashType === null ? '' : ', which is what the chain commits to';
   return new ArchiveError(

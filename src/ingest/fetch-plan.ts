@@ -1,4 +1,4 @@
-import type { WantedBlob } from '../catalog/wanted-table.ts';
+import type { QueuedBlob } from '../catalog/seen-table.ts';
 import { MAX_BLOB_BYTES, MIN_BLOB_BYTES } from '../core/blob/limits.ts';
 import { BACKOFF, backoffMs } from '../core/time/backoff.ts';
 
@@ -17,8 +17,8 @@ export const BATCH_LIMITS: BatchLimits = { blobs: 32, bytes: 262_144 };
  * failed before goes alone: it may be what broke the request that the others were in; as does one with a size that no
  * blob has, for the answer may have any length.
  */
-export function takeBatch(queue: WantedBlob[], limits: BatchLimits): WantedBlob[] {
-  const batch: WantedBlob[] = [];
+export function takeBatch(queue: QueuedBlob[], limits: BatchLimits): QueuedBlob[] {
+  const batch: QueuedBlob[] = [];
   let bytes = 0;
   for (let next = queue[0]; next !== undefined; next = queue[0]) {
     const goesAlone = next.attempts > 0 || !isSizeAllowed(next.sizeBytes);

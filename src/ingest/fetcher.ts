@@ -1,5 +1,5 @@
 import type { Catalog } from '../catalog/catalog.ts';
-import type { WantedBlob } from '../catalog/wanted-table.ts';
+import type { QueuedBlob } from '../catalog/seen-table.ts';
 import { type ArchiveError, isForLater } from '../core/archive-errors.ts';
 import { codeOf, messageOf } from '../core/blob/errors.ts';
 import type { VersionHash } from '../core/blob/ids.ts';
@@ -78,7 +78,7 @@ export class Fetcher {
   constructor(requests: number, modules: FetcherModules) {
     this.#requests = requests;
     this.#modules = modules;
-    this.#changes = Notifier.following(modules.poller.changes, modules.catalog.wantedChanges);
+    this.#changes = Notifier.following(modules.poller.changes, modules.catalog.queueChanges);
     this.#wake = Notifier.following(this.#changes);
     this.#failures = new FailureWatch(modules.conditions);
     this.#slow = new SlowRequests(modules.conditions);
@@ -93,7 +93,7 @@ export class Fetcher {
       const [lookedMs, restMs] = [catalog.nowMs(), this.#restUntilMs - clock.steadyMs()];
       const batch = this.#nextBatch();
       // The sleep goes by the times before the look: it does not pass over work that became due since, or a rest that ended since.
-      if (batch === null) return restMs > 0 ? restMs : catalog.wantedIdleMs(lookedMs);
+      if (batch === null) return restMs > 0 ? restMs : catalog.queueIdleMs(lookedMs);
       this.#start(batch, signal);
       return 0;
     };
@@ -110,7 +110,7 @@ export class Fetcher {
     return this.#running.size === 0;
   }
 
-  #nextBatch(): WantedBlob[] | null {
+  #nextBatch(): QueuedBlob[] | null {
     const { poller } = this.#modules;
     if (this.#requestsUnderWay >= this.#requests || this.#unspooledBytes >= UNSPOOLED.bytes) return null;
     if (this.#inFlight.size >= UNSPOOLED.blobs) return null;
@@ -129,7 +129,7 @@ export class Fetcher {
     this.#modules.conditions.setError('fetch', error, blocksReadiness);
   }
 
-  #start(batch: readonly WantedBlob[], signal: AbortSignal): void {
+  #start(batch: readonly QueuedBlob[], signal: AbortSignal): void {
     this.#requestsUnderWay += 1;
     for (const { versionHash } of batch) this.#inFlight.add(versionHash);
     const work = this.#process(batch, signal)
@@ -145,10 +145,10 @@ export class Fetcher {
     this.#running.add(work);
   }
 
-  async #process(batch: readonly WantedBlob[], signal: AbortSignal): Promise<void> {
+  async #process(batch: readonly QueuedBlob[], signal: AbortSignal): Promise<void> {
     const { asked, outcomes } = await this.#ask(batch, signal);
     const failures: FailedFetch[] = [];
-    const takeOver = async (wanted: WantedBlob, outcome: FetchOutcome | undefined) => {
+    const takeOver = async (wanted: QueuedBlob, outcome: FetchOutcome | undefined) => {
       const result = await this.#judge(wanted, outcome, signal);
       const failure = result instanceof Error ? result : await this.#spool(result, wanted, signal);
       if (failure !== null) failures.push([wanted, failure]);
@@ -164,7 +164,7 @@ export class Fetcher {
   }
 
   /** The part of the work that is a request to the node: `#start` counted it. */
-  async #ask(batch: readonly WantedBlob[], signal: AbortSignal) {
+  async #ask(batch: readonly QueuedBlob[], signal: AbortSignal) {
     const isRetry = batch.some(({ attempts }) => attempts > 0);
     if (isRetry) this.#retriesUnderWay += 1;
     try {
@@ -179,7 +179,7 @@ export class Fetcher {
   }
 
   /** null: the request failed as a whole. */
-  async #fetch(wanted: readonly WantedBlob[], signal: AbortSignal): Promise<FetchOutcome[] | null> {
+  async #fetch(wanted: readonly QueuedBlob[], signal: AbortSignal): Promise<FetchOutcome[] | null> {
     try {
       const names = `${wanted[0]?.versionHash ?? ''}${wanted.length > 1 ? ` and ${wanted.length - 1} others` : ''}`;
       const outcomes = await this.#slow.watch(names, this.#modules.node.fetchBlobs(wanted, signal));
@@ -198,7 +198,7 @@ export class Fetcher {
   }
 
   /** Gives why there is no place for it; null: it is spooled. */
-  async #spool(blob: VerifiedBlob, wanted: WantedBlob, signal: AbortSignal): Promise<ArchiveError | null> {
+  async #spool(blob: VerifiedBlob, wanted: QueuedBlob, signal: AbortSignal): Promise<ArchiveError | null> {
     try {
       await this.#modules.spooler.spool(blob, spooledAs(wanted, blob), signal);
       this.#failures.settled(wanted.versionHash);
@@ -212,11 +212,11 @@ export class Fetcher {
   }
 
   /** An orphan of a crash, stored without a row, is verified and indexed instead of fetched again. */
-  async #withoutOrphans(batch: readonly WantedBlob[], signal: AbortSignal): Promise<readonly WantedBlob[]> {
+  async #withoutOrphans(batch: readonly QueuedBlob[], signal: AbortSignal): Promise<readonly QueuedBlob[]> {
     const { orphans } = this.#modules;
     const suspected = new Set(batch.filter((wanted) => orphans.mayHave(wanted)));
     if (suspected.size === 0) return batch;
-    const missing: WantedBlob[] = [];
+    const missing: QueuedBlob[] = [];
     for (const wanted of batch) {
       const blob = suspected.has(wanted) ? await this.#findLeftOver(wanted, signal) : null;
       if (blob === null) missing.push(wanted);
@@ -229,7 +229,7 @@ export class Fetcher {
   }
 
   /** A disk that does not give them, or not these, is no reason not to fetch them. */
-  async #findLeftOver(wanted: WantedBlob, signal: AbortSignal): Promise<VerifiedBlob | null> {
+  async #findLeftOver(wanted: QueuedBlob, signal: AbortSignal): Promise<VerifiedBlob | null> {
     try {
       return await this.#modules.orphans.find(wanted, signal);
     } catch (error) {
@@ -239,7 +239,7 @@ export class Fetcher {
     }
   }
 
-  async #judge(wanted: WantedBlob, outcome: FetchOutcome | undefined, signal: AbortSignal) {
+  async #judge(wanted: QueuedBlob, outcome: FetchOutcome | undefined, signal: AbortSignal) {
     if (outcome === undefined) return absentAtNode(wanted);
     switch (outcome.kind) {
       case 'bytes':
@@ -253,7 +253,7 @@ export class Fetcher {
     }
   }
 
-  async #verified(outcome: FetchOutcome & { kind: 'bytes' }, wanted: WantedBlob, signal: AbortSignal) {
+  async #verified(outcome: FetchOutcome & { kind: 'bytes' }, wanted: QueuedBlob, signal: AbortSignal) {
     const { verifier, custom } = this.#modules;
     // Custom bytes of an unmined blob are not kept: any client can make them up. Verification may detach the bytes.
     const isSuspect = outcome.mayBeCustom === true && wanted.hashType !== null;
@@ -281,7 +281,7 @@ export class Fetcher {
   }
 
   /** null: the node says that it has not got a blob past its deadline; the blob rests until a list names it again. */
-  #whenAgain(wanted: WantedBlob, error: Error): number | null {
+  #whenAgain(wanted: QueuedBlob, error: Error): number | null {
     const { poller, clock } = this.#modules;
     if (this.#isPast(wanted) && isAbsentAtNode(error) && !poller.isListed(wanted.versionHash)) return null;
     const { tip } = poller.state;
@@ -290,14 +290,14 @@ export class Fetcher {
   }
 
   /** Reports whether the deadline is over, by the chain's clock. */
-  #isPast({ medianTimeSeconds }: WantedBlob): boolean {
+  #isPast({ medianTimeSeconds }: QueuedBlob): boolean {
     const { tip } = this.#modules.poller.state;
     return tip !== null && tip.medianTimeSeconds > medianTimeSeconds + RETENTION_SECONDS;
   }
 }
 
 /** The hash type that the chain names excludes the other one. */
-function namedByChain(blob: UnverifiedBlob, { hashType }: WantedBlob): UnverifiedBlob {
+function namedByChain(blob: UnverifiedBlob, { hashType }: QueuedBlob): UnverifiedBlob {
   return hashType === null ? blob : { ...blob, hashType };
 }
 
@@ -307,7 +307,7 @@ function isConnectionLost(error: Error): boolean {
   return code === 'node/connection-lost' || code === 'node/unreachable';
 }
 
-function spooledAs(wanted: WantedBlob, blob: VerifiedBlob) {
+function spooledAs(wanted: QueuedBlob, blob: VerifiedBlob) {
   return { ...wanted, sizeBytes: blob.bytes.length, isUnmined: wanted.hashType === null };
 }
 

@@ -1,4 +1,4 @@
-import type { WantedBlob } from '../catalog/wanted-table.ts';
+import type { QueuedBlob } from '../catalog/seen-table.ts';
 import { HASH_TYPES } from '../core/blob/ids.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
 import type { BlobHasher } from '../verify/hasher.ts';
@@ -26,12 +26,12 @@ export class OrphanFinder {
     this.#reindexer = reindexer;
   }
 
-  mayHave(wanted: WantedBlob): boolean {
+  mayHave(wanted: QueuedBlob): boolean {
     return wanted.firstSeenMs < this.#openedMs || !this.#reindexer.isDone;
   }
 
   /** null: there is none, or it is not what its name says. */
-  async find(wanted: WantedBlob, signal: AbortSignal): Promise<VerifiedBlob | null> {
+  async find(wanted: QueuedBlob, signal: AbortSignal): Promise<VerifiedBlob | null> {
     for (const hashType of HASH_TYPES) {
       const { versionHash } = wanted;
       const bytes = await this.#store.get({ hashType, versionHash }, signal);

@@ -1,6 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import { CatalogError } from '../catalog/errors.ts';
-import type { Sighting } from '../catalog/wanted-table.ts';
+import type { Sighting } from '../catalog/seen-table.ts';
 import { ArchiveError } from '../core/archive-errors.ts';
 import type { BlockHash, TxId, VersionHash } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';

@@ -124,7 +124,7 @@ export class ArchiveBytes implements BlobFinder {
   /** For a name without a row. `absent`: that is proven. */
   async absence(name: NamedHash, signal: AbortSignal): Promise<{ readonly kind: 'absent' } | Unavailable> {
     const { catalog, poller, adoption, chain } = this.#modules;
-    if (catalog.findWanted(name.versionHash) !== null) {
+    if (catalog.findQueued(name.versionHash) !== null) {
       return unavailable('not-fetched-yet', 'The node has listed it; its bytes are not here yet.', 5);
     }
     if (this.#isOnChain(name)) {
@@ -135,8 +135,8 @@ export class ArchiveBytes implements BlobFinder {
       );
     }
     // The node may still give the bytes, which had no room here while unmined.
-    const isLetGo = catalog.unmined.letGo(name.versionHash).some(({ returnedMs }) => returnedMs === null);
-    if (isLetGo && poller.isListed(name.versionHash)) {
+    const isEvictedUnmined = catalog.unmined.evictions(name.versionHash).some(({ returnedMs }) => returnedMs === null);
+    if (isEvictedUnmined && poller.isListed(name.versionHash)) {
       return unavailable(
         'not-fetched-yet',
         'The blob is in no block, and its bytes were evicted; it is fetched again when it is mined.',

@@ -278,7 +278,7 @@ export class ChainQuestions implements ChainView {
       if (known.some(({ state }) => state === 'stored') || catalog.custom.has(versionHash)) continue;
       // The blob stays out of every other place until a block has it: `false` is right, for the walk is current.
       if (known.length > 0 && known.every(({ state, isUnmined }) => isUnmined && state !== 'seen')) continue;
-      if (known.length > 0 || catalog.findWanted(versionHash) !== null) {
+      if (known.length > 0 || catalog.findQueued(versionHash) !== null) {
         return unavailable('not-placed', `The blob ${versionHash} is known, and not stored yet.`, 10);
       }
     }

@@ -1,8 +1,8 @@
-import type { WantedBlob } from '../catalog/wanted-table.ts';
+import type { QueuedBlob } from '../catalog/seen-table.ts';
 import type { ContentRecord } from '../view/archive-view.ts';
 
 /** The record of a queue entry, without its occurrences. */
-export function describeWanted(wanted: WantedBlob): Omit<ContentRecord, 'occurrences' | 'nextOccurrences'> {
+export function describeQueued(wanted: QueuedBlob): Omit<ContentRecord, 'occurrences' | 'nextOccurrences'> {
   return {
     versionHash: wanted.versionHash,
     hashType: wanted.hashType,
@@ -20,7 +20,7 @@ export function describeWanted(wanted: WantedBlob): Omit<ContentRecord, 'occurre
   };
 }
 
-export function failureOf(wanted: WantedBlob): ContentRecord['lastFailure'] {
+export function failureOf(wanted: QueuedBlob): ContentRecord['lastFailure'] {
   if (wanted.lastErrorCode === null) return null;
   return { code: wanted.lastErrorCode, message: wanted.lastError ?? '', attempts: wanted.attempts };
 }

@@ -1,12 +1,12 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
-import type { WantedBlob } from '../catalog/wanted-table.ts';
+import type { QueuedBlob } from '../catalog/seen-table.ts';
 import { occurrencePage } from '../chain/occurrence-page.ts';
 import type { ContentName, NamedHash, TxId } from '../core/blob/ids.ts';
 import type { ContentRecord, ListingPage, ListingQuery, RecordLookup } from '../view/archive-view.ts';
 import type { ChainState } from '../view/chain-state.ts';
 import type { ArchiveBytes } from './archive-bytes.ts';
-import { describeWanted, failureOf, isoTime } from './content-record.ts';
+import { describeQueued, failureOf, isoTime } from './content-record.ts';
 import type { Gate } from './gate.ts';
 import { decodeCursor, encodeCursor } from './listing-cursor.ts';
 
@@ -32,9 +32,9 @@ export class ContentRecords {
   async record(name: NamedHash, signal: AbortSignal, occurrencesAfter: string | null): Promise<RecordLookup> {
     const [gate, bytes, catalog] = [this.#gate, this.#bytes, this.#catalog];
     const [entry] = bytes.entriesOf(name);
-    const wanted = catalog.findWanted(name.versionHash);
+    const wanted = catalog.findQueued(name.versionHash);
     if (entry !== undefined) return { kind: 'found', record: this.#describe(entry, wanted, occurrencesAfter) };
-    if (wanted !== null) return { kind: 'found', record: this.#describeWanted(wanted, occurrencesAfter) };
+    if (wanted !== null) return { kind: 'found', record: this.#describeQueued(wanted, occurrencesAfter) };
     return gate.refusal(name) ?? bytes.lost(name) ?? (await bytes.absence(name, signal));
   }
 
@@ -51,7 +51,7 @@ export class ContentRecords {
     };
   }
 
-  #describe(entry: ContentEntry, wanted: WantedBlob | null, after: string | null): ContentRecord {
+  #describe(entry: ContentEntry, wanted: QueuedBlob | null, after: string | null): ContentRecord {
     const catalog = this.#catalog;
     const replicas = catalog.placementsOf(entry);
     return {
@@ -72,10 +72,10 @@ export class ContentRecords {
     };
   }
 
-  #describeWanted(wanted: WantedBlob, after: string | null): ContentRecord {
+  #describeQueued(wanted: QueuedBlob, after: string | null): ContentRecord {
     const { hashType, versionHash, txid } = wanted;
     return {
-      ...describeWanted(wanted),
+      ...describeQueued(wanted),
       // Before a block names it, a list has: there is one transaction, and it waits.
       ...this.#occurrencesOf({ hashType: hashType ?? 'keccak256', versionHash }, txid, after),
     };

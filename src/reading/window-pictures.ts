@@ -150,7 +150,7 @@ function stateIn(row: WindowRow, blockSeconds: number, nowSeconds: number): Wind
   if (row.state !== 'seen') return row.state;
   if (row.isCustom) return 'custom';
   if (row.isLost) return 'lost';
-  return isAtRisk(row.wantedSeconds ?? blockSeconds, nowSeconds) ? 'at-risk' : 'seen';
+  return isAtRisk(row.queuedMedianSeconds ?? blockSeconds, nowSeconds) ? 'at-risk' : 'seen';
 }
 
 function columnOf(

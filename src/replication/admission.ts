@@ -1,5 +1,5 @@
 import type { Catalog } from '../catalog/catalog.ts';
-import { LONGEST_SETTLING_MS } from '../catalog/settling-clock.ts';
+import { MAX_DURABILITY_DELAY_MS } from '../catalog/monotonic-wall-clock.ts';
 import { HoldfastError, messageOf } from '../core/blob/errors.ts';
 import type { BlockHash } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
@@ -33,7 +33,7 @@ const CHAIN_PAUSE_MS = 250;
  * What a server acknowledged before its disk had it is written back by the system within half a minute (Linux:
  * vm.dirty_expire_centisecs); many times that, for a system that was told otherwise.
  */
-const SETTLES_MS = LONGEST_SETTLING_MS;
+const DURABILITY_DELAY_MS = MAX_DURABILITY_DELAY_MS;
 
 /** A backend that is used with a fault. */
 const PROBE_AGAIN_MS = 300_000;
@@ -117,8 +117,10 @@ export class Admission {
       const unreachable = findings.find(({ check, grade }) => check === 'reachable' && grade === 'fault');
       if (unreachable !== undefined) return unreachable.sentence;
       await welcome?.(site, signal);
-      site.settlesMs = findings.some(({ check, grade }) => check === 'durable' && grade !== 'good') ? SETTLES_MS : 0;
-      catalog.replicas.cached.recordSettling(site.id, site.settlesMs);
+      site.durabilityDelayMs = findings.some(({ check, grade }) => check === 'durable' && grade !== 'good')
+        ? DURABILITY_DELAY_MS
+        : 0;
+      catalog.replicas.cached.recordDurabilityDelay(site.id, site.durabilityDelayMs);
       const letIn = () => {
         site.isAdmitted = true;
       };

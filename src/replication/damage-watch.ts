@@ -40,7 +40,7 @@ export class DamageWatch {
   /** false: it is not there by right. */
   report(backend: string, name: ContentName): boolean {
     // Looked for since before it was taken down, or let go.
-    if (this.#catalog.withheld.has(name) || this.#isLetGo(name)) return false;
+    if (this.#catalog.withheld.has(name) || this.#isEvictedUnmined(name)) return false;
     this.#catalog.recordDamaged(backend, name);
     this.found.set(backend, (this.found.get(backend) ?? 0) + 1);
     this.#reports += 1;
@@ -115,9 +115,9 @@ export class DamageWatch {
     this.#forgottenReport = Math.max(this.#forgottenReport, report, 1);
   }
 
-  #isLetGo({ hashType, versionHash }: ContentName): boolean {
-    const letGo = this.#catalog.unmined.letGo(versionHash);
-    return letGo.some((one) => one.hashType === hashType && one.returnedMs === null);
+  #isEvictedUnmined({ hashType, versionHash }: ContentName): boolean {
+    const evictions = this.#catalog.unmined.evictions(versionHash);
+    return evictions.some((one) => one.hashType === hashType && one.returnedMs === null);
   }
 
   #tell(message: string): void {

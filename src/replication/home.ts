@@ -125,7 +125,7 @@ export class Home {
     const { sites, clock } = this.#modules;
     let refusal: unknown = null;
     // One that keeps what it acknowledged, before one that its power may take it from.
-    for (const site of sites.toSorted((a, b) => a.settlesMs - b.settlesMs)) {
+    for (const site of sites.toSorted((a, b) => a.durabilityDelayMs - b.durabilityDelayMs)) {
       if (!site.isAdmitted || !site.breaker.admits(clock.steadyMs())) continue;
       try {
         if ((await this.#put(site, blob, signal)) === 'good' && (await site.isKept(blob, signal)))

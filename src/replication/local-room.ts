@@ -112,7 +112,7 @@ export class LocalRoom {
   /** Lets go of what nobody mined in time. Gives how many went. */
   expire(entries: readonly ContentEntry[], signal: AbortSignal): Promise<number> {
     const turn = this.#turn.then(async () => {
-      const gone = this.#modules.catalog.unmined.recordLetGo(entries, 'expired');
+      const gone = this.#modules.catalog.unmined.recordEvicted(entries, 'expired');
       await this.#delete(gone, signal);
       return gone.length;
     });
@@ -151,7 +151,7 @@ export class LocalRoom {
   relieve(signal: AbortSignal): Promise<boolean> {
     const turn = this.#turn.then(async () => {
       this.#lookedMs = Number.NEGATIVE_INFINITY;
-      return this.isCache && (await this.#letGo(signal));
+      return this.isCache && (await this.#evictSafest(signal));
     });
     this.#turn = turn.catch(() => {});
     return turn;
@@ -160,7 +160,7 @@ export class LocalRoom {
   async #claim(bytes: number, signal: AbortSignal): Promise<boolean> {
     signal.throwIfAborted();
     while (!(await this.#hasRoom(bytes))) {
-      if (!this.isCache || !(await this.#letGo(signal))) return false;
+      if (!this.isCache || !(await this.#evictSafest(signal))) return false;
     }
     this.#count(bytes);
     return true;
@@ -222,10 +222,10 @@ export class LocalRoom {
   }
 
   /** Oldest first, of what is safest to let go. Out of the books before it is deleted: never a claim without bytes. */
-  async #letGo(signal: AbortSignal): Promise<boolean> {
+  async #evictSafest(signal: AbortSignal): Promise<boolean> {
     const { unmined } = this.#modules.catalog;
     if (this.knowsWhatIsMined()) {
-      const gone = unmined.recordLetGo(unmined.here(EVICTED_TOGETHER), 'no-room');
+      const gone = unmined.recordEvicted(unmined.here(EVICTED_TOGETHER), 'no-room');
       if (await this.#delete(gone, signal)) return true;
     }
     for (const grade of GRADES) {

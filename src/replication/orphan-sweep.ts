@@ -66,10 +66,10 @@ export class OrphanSweep {
     const { hashType, versionHash } = listed;
     const known = catalog.find(versionHash).find((entry) => entry.hashType === hashType);
     if (known !== undefined) return await this.#takeBack(known, signal);
-    const isLetGo = catalog.unmined
-      .letGo(versionHash)
+    const isEvictedUnmined = catalog.unmined
+      .evictions(versionHash)
       .some((one) => one.hashType === hashType && one.returnedMs === null);
-    if (!isLetGo || catalog.findWanted(versionHash) !== null) return false;
+    if (!isEvictedUnmined || catalog.findQueued(versionHash) !== null) return false;
     await store.delete({ hashType, versionHash }, signal);
     room.freed();
     return true;

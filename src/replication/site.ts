@@ -57,7 +57,7 @@ export class Site {
   /** The backend whose place this one is under another address; null: none is known. */
   twinOf: string | null = null;
   /** How long what it acknowledged may still be lost with its power; 0: not at all. */
-  settlesMs = 0;
+  durabilityDelayMs = 0;
   lastError: StorageError | null = null;
   /** As its server told it last; null: it does not tell, or did not when it was asked last. */
   freeBytes: number | null = null;

@@ -62,8 +62,8 @@ test('maintenance bounds what would grow for ever, and says how much went', asyn
   const block = { height: 1, ...hashes, timeSeconds: time, medianTimeSeconds: time, occurrences: [], unclear: [] };
   catalog.chain.recordBlocks([block], () => false);
   routine.maintain();
-  expect(catalog.findWanted(dropped.versionHash)).toBeNull();
-  expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ rows: { dropped: 1, letGo: 0 } }]);
+  expect(catalog.findQueued(dropped.versionHash)).toBeNull();
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ rows: { dropped: 1, evictedUnmined: 0 } }]);
   routine.maintain();
   expect(lines).toHaveLength(1);
 });

@@ -8,7 +8,7 @@ import { type BlockHash, parseBlockHash, parseTxId } from '../../src/core/blob/i
 import { temporaryFolder } from '../temporary-folder.ts';
 import { openCatalog, sighting, spooled } from './catalog-in-folder.ts';
 
-const LIMITS: TableLimits = { letGo: 3, recordTasks: 2, reports: 3, atOnce: 100 };
+const LIMITS: TableLimits = { evictedUnmined: 3, recordTasks: 2, reports: 3, atOnce: 100 };
 const BEGINNING = { height: -1, transactionIndex: -1 };
 const START_SECONDS = 1_767_000_000;
 const DAY_SECONDS = 86_400;
@@ -61,20 +61,22 @@ function walkHeld(catalog: Catalog, from: number, last: number): void {
 test('the newest names of evicted unmined content stay, and their number; no sequence is given twice', () => {
   const { catalog, beside, count, enforce } = scene();
   walk(catalog, 0, null);
-  const letGo = (label: string) => {
+  const evict = (label: string) => {
     catalog.recordSpooled([{ ...spooled(label), isUnmined: true, medianTimeSeconds: START_SECONDS + DAY_SECONDS }]);
-    expect(catalog.unmined.recordLetGo(catalog.find(spooled(label).versionHash), 'expired')).toHaveLength(1);
+    expect(catalog.unmined.recordEvicted(catalog.find(spooled(label).versionHash), 'expired')).toHaveLength(1);
   };
-  for (const label of ['a', 'b', 'c', 'd', 'e']) letGo(label);
-  expect(enforce()).toMatchObject({ letGo: 2 });
-  expect(enforce()).toMatchObject({ letGo: 0 });
-  const known = ['a', 'b', 'c', 'd', 'e'].filter((one) => catalog.unmined.letGo(spooled(one).versionHash).length > 0);
+  for (const label of ['a', 'b', 'c', 'd', 'e']) evict(label);
+  expect(enforce()).toMatchObject({ evictedUnmined: 2 });
+  expect(enforce()).toMatchObject({ evictedUnmined: 0 });
+  const known = ['a', 'b', 'c', 'd', 'e'].filter(
+    (one) => catalog.unmined.evictions(spooled(one).versionHash).length > 0,
+  );
   expect(known).toEqual(['c', 'd', 'e']);
-  letGo('f');
-  expect(enforce()).toMatchObject({ letGo: 1 });
-  const forgotten = beside.prepare("SELECT value FROM fact WHERE name = 'let-go-forgotten'").pluck().get();
+  evict('f');
+  expect(enforce()).toMatchObject({ evictedUnmined: 1 });
+  const forgotten = beside.prepare("SELECT value FROM fact WHERE name = 'evicted-unmined-forgotten'").pluck().get();
   expect(JSON.parse(String(forgotten))).toMatchObject({ count: 3, bytes: 300 });
-  expect(count('let_go')).toBe(3);
+  expect(count('evicted_unmined')).toBe(3);
   catalog.recordSpooled([spooled('g')]);
   expect(catalog.find(spooled('g').versionHash)).toMatchObject([{ sequence: 7 }]);
 });
@@ -96,7 +98,7 @@ test('a blob that was listed once and dropped before it came is forgotten after 
   failed('listed', 1);
   for (let height = 2; height <= 30; height += 1) walk(catalog, height, null);
   const left = () =>
-    [...listed, 'on chain'].filter((label) => catalog.findWanted(sighting(label).versionHash) !== null);
+    [...listed, 'on chain'].filter((label) => catalog.findQueued(sighting(label).versionHash) !== null);
   expect(enforce()).toMatchObject({ dropped: 1 });
   expect(left()).toEqual(['listed', 'dropped lately', 'on chain']);
   expect(catalog.queueSummary().count).toBe(3);

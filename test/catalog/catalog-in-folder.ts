@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import { Catalog } from '../../src/catalog/catalog.ts';
 import type { SpooledContent } from '../../src/catalog/content-table.ts';
-import type { Sighting } from '../../src/catalog/wanted-table.ts';
+import type { Sighting } from '../../src/catalog/seen-table.ts';
 import { type HashType, parseTxId, parseVersionHash } from '../../src/core/blob/ids.ts';
 import { type Clock, SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { temporaryFolder } from '../temporary-folder.ts';

@@ -3,7 +3,7 @@ import Database from 'better-sqlite3';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { Catalog } from '../../src/catalog/catalog.ts';
-import { SUMMARY_SQL } from '../../src/catalog/wanted-table.ts';
+import { SUMMARY_SQL } from '../../src/catalog/seen-table.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { HandClock, MIGRATIONS, openCatalog, sighting, spooled } from './catalog-in-folder.ts';
@@ -16,7 +16,7 @@ describe('the way of a content', () => {
     const catalog = openCatalog();
     expect(catalog.noteListed([sighting('a'), sighting('b')])).toBe(2);
     expect(catalog.find(sighting('a').versionHash)).toEqual([]);
-    expect(catalog.findWanted(sighting('a').versionHash)).toMatchObject({ ...sighting('a'), attempts: 0 });
+    expect(catalog.findQueued(sighting('a').versionHash)).toMatchObject({ ...sighting('a'), attempts: 0 });
     expect(catalog.totals()).toEqual({ seen: 2, spooled: 0, stored: 0, storedBytes: 0 });
   });
 
@@ -33,7 +33,7 @@ describe('the way of a content', () => {
     catalog.recordSpooled([spooled('a')]);
     const [entry] = catalog.find(sighting('a').versionHash);
     expect(entry).toMatchObject({ state: 'spooled', hashType: 'keccak256', sizeBytes: 100, storedMs: null });
-    expect(catalog.findWanted(sighting('a').versionHash)).toBeNull();
+    expect(catalog.findQueued(sighting('a').versionHash)).toBeNull();
     expect(catalog.unprovenAt('local', 10)).toEqual([entry]);
     expect(catalog.totals()).toEqual({ seen: 0, spooled: 1, stored: 0, storedBytes: 0 });
   });
@@ -81,7 +81,7 @@ describe('the way of a content', () => {
     const catalog = openCatalog();
     catalog.recordSpooled([spooled('a')]);
     expect(catalog.noteListed([sighting('a')])).toBe(0);
-    expect(catalog.findWanted(sighting('a').versionHash)).toBeNull();
+    expect(catalog.findQueued(sighting('a').versionHash)).toBeNull();
   });
 
   test('the two hash types of one version hash are two contents', () => {
@@ -102,7 +102,7 @@ describe('damage', () => {
     expect(catalog.recordDamaged('local', spooled('a'))).toBe('to-be-fetched-again');
     const [entry] = catalog.find(sighting('a').versionHash);
     expect(entry).toMatchObject({ state: 'seen', storedMs: null });
-    expect(catalog.nextWanted(10)).toMatchObject([sighting('a')]);
+    expect(catalog.nextQueued(10)).toMatchObject([sighting('a')]);
     expect(catalog.totals()).toEqual({ seen: 1, spooled: 0, stored: 0, storedBytes: 0 });
     expect(entry === undefined ? [] : catalog.placementsOf(entry)).toMatchObject([{ state: 'damaged' }]);
   });
@@ -115,7 +115,7 @@ describe('damage', () => {
     catalog.recordSpooled([spooled('a')]);
     expect(catalog.find(sighting('a').versionHash)).toMatchObject([{ state: 'spooled', sequence: 1 }]);
     expect(catalog.unprovenAt('local', 10).map(({ sequence }) => sequence)).toEqual([1, 2]);
-    expect(catalog.findWanted(sighting('a').versionHash)).toBeNull();
+    expect(catalog.findQueued(sighting('a').versionHash)).toBeNull();
     stored(catalog, 'a');
     expect(catalog.totals()).toEqual({ seen: 0, spooled: 1, stored: 1, storedBytes: 100 });
   });
@@ -129,7 +129,7 @@ describe('damage', () => {
     expect(catalog.find(sighting('a').versionHash)).toMatchObject([{ state: 'stored' }]);
     expect(catalog.recordDamaged('local', spooled('a'))).toBe('other-copies-left');
     expect(catalog.find(sighting('a').versionHash)).toMatchObject([{ state: 'spooled' }]);
-    expect(catalog.findWanted(sighting('a').versionHash)).toBeNull();
+    expect(catalog.findQueued(sighting('a').versionHash)).toBeNull();
   });
 });
 
@@ -138,7 +138,7 @@ describe('the queue', () => {
     const catalog = openCatalog();
     const times = [30, 10, 20];
     catalog.noteListed(times.map((medianTimeSeconds) => sighting(`at ${medianTimeSeconds}`, { medianTimeSeconds })));
-    expect(catalog.nextWanted(2).map(({ medianTimeSeconds }) => medianTimeSeconds)).toEqual([10, 20]);
+    expect(catalog.nextQueued(2).map(({ medianTimeSeconds }) => medianTimeSeconds)).toEqual([10, 20]);
     expect(catalog.queueSummary()).toMatchObject({ count: 3, earliest: 10, failing: 0 });
   });
 
@@ -152,23 +152,23 @@ describe('the queue', () => {
       { versionHash: sighting('a').versionHash, ...failed, nextAttemptMs: clock.ms + 600_000 },
       { versionHash: sighting('never').versionHash, ...failed, nextAttemptMs: null },
     ]);
-    expect(before.nextWanted(10)).toEqual([]);
+    expect(before.nextQueued(10)).toEqual([]);
     clock.ms -= 3_600_000;
-    expect(before.nextWanted(10)).toMatchObject([sighting('a')]);
+    expect(before.nextQueued(10)).toMatchObject([sighting('a')]);
     before.close();
     const after = openCatalog({ folder, clock });
-    expect(after.findWanted(sighting('a').versionHash)?.firstSeenMs).toBeLessThan(after.openedMs);
+    expect(after.findQueued(sighting('a').versionHash)?.firstSeenMs).toBeLessThan(after.openedMs);
     clock.ms += 1_000;
-    expect(after.nextWanted(10)).toMatchObject([sighting('a')]);
+    expect(after.nextQueued(10)).toMatchObject([sighting('a')]);
   });
 
   test('a time that was only guessed moves no deadline', () => {
     const catalog = openCatalog();
     catalog.noteListed([sighting('a', { medianTimeSeconds: 1_000 })]);
     catalog.noteListed([{ ...sighting('a', { medianTimeSeconds: 2_000 }), isTimeGuessed: true }]);
-    expect(catalog.findWanted(sighting('a').versionHash)?.medianTimeSeconds).toBe(1_000);
+    expect(catalog.findQueued(sighting('a').versionHash)?.medianTimeSeconds).toBe(1_000);
     catalog.noteListed([{ ...sighting('b', { medianTimeSeconds: 2_000 }), isTimeGuessed: true }]);
-    expect(catalog.findWanted(sighting('b').versionHash)?.medianTimeSeconds).toBe(2_000);
+    expect(catalog.findQueued(sighting('b').versionHash)?.medianTimeSeconds).toBe(2_000);
   });
 
   test('the summary is read from indexes alone', () => {
@@ -197,11 +197,11 @@ describe('the queue', () => {
     catalog.recordFailures([
       { versionHash, code: 'x/y', message: 'It did not work.', nextAttemptMs: clock.ms + 1_000 },
     ]);
-    expect(catalog.nextWanted(10)).toMatchObject([sighting('b')]);
+    expect(catalog.nextQueued(10)).toMatchObject([sighting('b')]);
     expect(catalog.queueSummary()).toMatchObject({ count: 2, failing: 1 });
     clock.ms += 1_000;
-    expect(catalog.nextWanted(10)).toHaveLength(2);
-    expect(catalog.findWanted(versionHash)).toMatchObject({
+    expect(catalog.nextQueued(10)).toHaveLength(2);
+    expect(catalog.findQueued(versionHash)).toMatchObject({
       attempts: 1,
       lastErrorCode: 'x/y',
       lastError: 'It did not work.',
@@ -215,9 +215,9 @@ describe('the queue', () => {
     catalog.noteListed([sighting('a')]);
     catalog.recordFailures([{ versionHash, code: 'x/y', message: '', nextAttemptMs: null }]);
     catalog.noteListed([sighting('a', { medianTimeSeconds: 1_767_009_999 })]);
-    expect(catalog.findWanted(versionHash)).toMatchObject({ medianTimeSeconds: 1_767_009_999 });
+    expect(catalog.findQueued(versionHash)).toMatchObject({ medianTimeSeconds: 1_767_009_999 });
     clock.ms += 60_000;
-    expect(catalog.nextWanted(10)).toHaveLength(1);
+    expect(catalog.nextQueued(10)).toHaveLength(1);
   });
 });
 

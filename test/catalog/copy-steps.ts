@@ -29,8 +29,8 @@ export const steps: Readonly<Record<string, (catalog: Catalog, at: string, which
     catalog.replicas.recordFailures(at, failures);
   },
   tryAgain: (catalog) => catalog.replicas.tryAgainNow(),
-  letGo: (catalog, _, which) => {
-    catalog.unmined.recordLetGo(entriesOf(catalog, which), 'no-room');
+  evictUnmined: (catalog, _, which) => {
+    catalog.unmined.recordEvicted(entriesOf(catalog, which), 'no-room');
   },
   withhold: (catalog, _, which) => catalog.withheld.record([withheld(which)], false),
   letIn: (catalog, _, which) => catalog.withheld.revoke([withheld(which)], false, 7),

@@ -8,7 +8,7 @@ import { BACKENDS, someSteps, startTheWalk, steps } from './copy-steps.ts';
 
 const UNMINED_FIRST: readonly [string, (typeof BACKENDS)[number], string][] = [
   ['spoolUnmined', 'local', 'a'],
-  ['letGo', 'local', 'a'],
+  ['evictUnmined', 'local', 'a'],
 ];
 
 test('the length of each queue is what its rows say, after whatever changed them', () => {
@@ -29,8 +29,8 @@ test('the length of each queue is what its rows say, after whatever changed them
   };
   try {
     for (const name of Object.keys(steps)) for (const at of BACKENDS) take(name, at, 'a');
-    for (const name of ['spoolUnmined', 'damage', 'letGo']) take(name, 'local', 'let go');
-    expect(catalog.unmined.letGo(spooled('let go').versionHash)).toHaveLength(1);
+    for (const name of ['spoolUnmined', 'damage', 'evictUnmined']) take(name, 'local', 'evicted');
+    expect(catalog.unmined.evictions(spooled('evicted').versionHash)).toHaveLength(1);
     fc.assert(
       fc.property(someSteps(steps), (chosen) => {
         for (const [name, at, which] of chosen) take(name, at, which);

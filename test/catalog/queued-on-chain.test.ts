@@ -67,7 +67,7 @@ test('content that lost its only copy because a backend moved is late, overdue a
   const moved = open('http://two/bucket');
   expect(moved.find(content.versionHash)).toMatchObject([{ state: 'seen' }]);
   // The row goes by its newest block, as when it was walked.
-  expect(moved.findWanted(content.versionHash)).toMatchObject({
+  expect(moved.findQueued(content.versionHash)).toMatchObject({
     hashType: 'blake2s256',
     medianTimeSeconds: timeAt(101),
   });
@@ -81,9 +81,9 @@ test('queued content that is then found in a block of history is on chain from t
   catalog.chain.recordStart(101);
   catalog.chain.recordBlocks([block(101)], () => false);
   catalog.noteListed([sighting('a', { medianTimeSeconds: timeAt(300) })]);
-  expect(catalog.findWanted(sighting('a').versionHash)?.hashType).toBeNull();
+  expect(catalog.findQueued(sighting('a').versionHash)?.hashType).toBeNull();
   catalog.chain.recordHistory([block(99, 'a'), block(100, 'a')]);
-  expect(catalog.findWanted(sighting('a').versionHash)).toMatchObject({
+  expect(catalog.findQueued(sighting('a').versionHash)).toMatchObject({
     hashType: 'keccak256',
     medianTimeSeconds: timeAt(100),
   });
@@ -95,9 +95,9 @@ test('content that is listed while a block has it is queued as on chain', () => 
   catalog.chain.recordStart(100);
   catalog.chain.recordBlocks([block(100, 'a', 'blake2s256')], () => true);
   catalog.losses.record([{ ...spooled('a', 'blake2s256'), upToHeight: 100, deadlineSeconds: 1, answers: [] }]);
-  expect(catalog.findWanted(sighting('a').versionHash)).toBeNull();
+  expect(catalog.findQueued(sighting('a').versionHash)).toBeNull();
   catalog.noteListed([sighting('a', { medianTimeSeconds: timeAt(200) })]);
-  expect(catalog.findWanted(sighting('a').versionHash)).toMatchObject({
+  expect(catalog.findQueued(sighting('a').versionHash)).toMatchObject({
     hashType: 'blake2s256',
     medianTimeSeconds: timeAt(200),
   });

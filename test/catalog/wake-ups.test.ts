@@ -55,7 +55,7 @@ function dueNow(catalog: Catalog) {
     const names = due.map(({ sequence, state }) => `${sequence} ${state}`);
     return { loop: id, names, wakeUps: replicas.changes(id).notifications };
   });
-  const wanted = [...catalog.nextWanted(MOST, 'fresh'), ...catalog.nextWanted(MOST, 'failed')];
+  const wanted = [...catalog.nextQueued(MOST, 'fresh'), ...catalog.nextQueued(MOST, 'failed')];
   const documents = {
     evidence: catalog.evidence.due('local', 0, MOST).map(({ sequence }) => String(sequence)),
     withdrawn: catalog.records.undeleted('local', 0, MOST).map(({ sequence }) => String(sequence)),
@@ -66,7 +66,7 @@ function dueNow(catalog: Catalog) {
   };
   return [
     ...queues,
-    { loop: 'fetch', names: wanted.map((one) => one.versionHash), wakeUps: catalog.wantedChanges.notifications },
+    { loop: 'fetch', names: wanted.map((one) => one.versionHash), wakeUps: catalog.queueChanges.notifications },
     ...Object.entries(documents).map(([kind, names]) => {
       return { loop: kind, names, wakeUps: copies.changes(COPIED[kind as keyof typeof COPIED]).notifications };
     }),
@@ -100,7 +100,7 @@ test('each step that makes something due wakes its loop', () => {
 test('a loop sleeps until a failed entry is due, whichever way the clock is set meanwhile', () => {
   const clock = new HandClock();
   const catalog = openCatalog({ clock });
-  const idleMs = (lookedMs = clock.ms) => [catalog.wantedIdleMs(lookedMs), catalog.replicas.idleMs('local', lookedMs)];
+  const idleMs = (lookedMs = clock.ms) => [catalog.queueIdleMs(lookedMs), catalog.replicas.idleMs('local', lookedMs)];
   expect(idleMs()).toEqual([LONGEST_SLEEP_MS, LONGEST_SLEEP_MS]);
   const nextAttemptMs = clock.ms + 7_000;
   const why = { code: 'archive/unexpected', message: 'No.', nextAttemptMs };
@@ -108,7 +108,7 @@ test('a loop sleeps until a failed entry is due, whichever way the clock is set 
   catalog.recordFailures([{ versionHash: sighting('a').versionHash, ...why }]);
   catalog.recordSpooled([spooled('b')]);
   catalog.replicas.recordFailures('local', [{ sequence: 1, ...why }]);
-  const isDue = () => [catalog.nextWanted(END).length, catalog.replicas.dueAgain('local', END).length];
+  const isDue = () => [catalog.nextQueued(END).length, catalog.replicas.dueAgain('local', END).length];
   expect([idleMs(), isDue()]).toEqual([
     [7_000, 7_000],
     [0, 0],

@@ -56,7 +56,7 @@ describe('withheld content', () => {
       totals: one.totals(),
       state: entryIn(one).state,
       placements: one.placementsOf(entryIn(one)),
-      wanted: one.nextWanted(10),
+      wanted: one.nextQueued(10),
       damaged: BACKENDS.map((backend) => one.replicas.damagedCount(backend)),
       audit: (await auditOf(one)).occurrences,
       findings: (await auditOf(one)).findings,
@@ -95,7 +95,7 @@ describe('withheld content', () => {
     const again = openCatalog({ folder, backends: [...BACKENDS, 'ipfs'] });
     expect(entryIn(again).state).toBe('seen');
     expect(again.placementsOf(entryIn(again))).toEqual([]);
-    expect(again.nextWanted(10)).toEqual([]);
+    expect(again.nextQueued(10)).toEqual([]);
     expect(again.totals()).toEqual({ seen: 0, spooled: 0, stored: 0, storedBytes: 0 });
   });
 
@@ -163,12 +163,12 @@ describe('withheld content', () => {
     const catalog = storedCatalog();
     catalog.withheld.record([takenDown], true);
     catalog.withheld.revoke([takenDown], true, 0);
-    expect(catalog.nextWanted(10)).toMatchObject([{ versionHash: name.versionHash, hashType: 'keccak256' }]);
+    expect(catalog.nextQueued(10)).toMatchObject([{ versionHash: name.versionHash, hashType: 'keccak256' }]);
     expect(catalog.totals()).toMatchObject({ seen: 1, spooled: 0, stored: 0 });
     catalog.recordSpooled([blob]);
     catalog.replicas.recordFound('s3', [blob]);
     expect(entryIn(catalog).state).toBe('stored');
-    expect(catalog.nextWanted(10)).toEqual([]);
+    expect(catalog.nextQueued(10)).toEqual([]);
     expect(catalog.totals()).toEqual({ seen: 0, spooled: 0, stored: 1, storedBytes: blob.sizeBytes });
   });
 

@@ -83,23 +83,23 @@ describe('the fetch queue', () => {
     const catalog = openCatalog();
     catalog.noteListed([sighting('waiting', { medianTimeSeconds: 1 }), sighting('young'), sighting('old')]);
     walked([block(100, [occurrence('old', 1)]), block(101, [occurrence('young', 1)])], catalog);
-    const order = catalog.nextWanted(10).map(({ versionHash }) => versionHash);
+    const order = catalog.nextQueued(10).map(({ versionHash }) => versionHash);
     expect(order).toEqual([hex('old'), hex('young'), hex('waiting')]);
-    expect(catalog.findWanted(name('old').versionHash)).toMatchObject({ hashType: 'keccak256', sizeBytes: 100 });
+    expect(catalog.findQueued(name('old').versionHash)).toMatchObject({ hashType: 'keccak256', sizeBytes: 100 });
   });
 
   test('a blob known from its block alone has an upper bound as size until a list names it', () => {
     const catalog = walked([block(100, [occurrence('a')])]);
-    expect(catalog.nextWanted(10)).toMatchObject([{ sizeIsBound: true, sizeBytes: 2_097_152 }]);
+    expect(catalog.nextQueued(10)).toMatchObject([{ sizeIsBound: true, sizeBytes: 2_097_152 }]);
     catalog.noteListed([sighting('a')]);
-    expect(catalog.nextWanted(10)).toMatchObject([{ sizeIsBound: false, sizeBytes: 100, hashType: 'keccak256' }]);
+    expect(catalog.nextQueued(10)).toMatchObject([{ sizeIsBound: false, sizeBytes: 100, hashType: 'keccak256' }]);
   });
 
   test('a blob that is held needs no fetch', () => {
     const catalog = openCatalog();
     catalog.recordSpooled([spooled('a')]);
     walked([block(100, [occurrence('a')])], catalog);
-    expect(catalog.nextWanted(10)).toEqual([]);
+    expect(catalog.nextQueued(10)).toEqual([]);
     expect(catalog.chain.firstHeight(name('a'))).toBe(100);
     expect(catalog.chain.firstHeight(name('a', 'blake2s256'))).toBeNull();
   });
@@ -108,10 +108,10 @@ describe('the fetch queue', () => {
     const catalog = openCatalog();
     catalog.chain.recordStart(100);
     catalog.chain.recordBlocks([block(100, [occurrence('a')])], () => true);
-    expect(catalog.nextWanted(10)).toEqual([]);
+    expect(catalog.nextQueued(10)).toEqual([]);
     expect(catalog.losses.overdue(1_767_000_000 + 100_000, 10)).toHaveLength(1);
     catalog.noteListed([sighting('a')]);
-    expect(catalog.nextWanted(10)).toHaveLength(1);
+    expect(catalog.nextQueued(10)).toHaveLength(1);
   });
 });
 
@@ -122,7 +122,7 @@ describe('a rollback', () => {
     walked([block(100), block(101, [occurrence('listed', 1), occurrence('unlisted', 2)])], catalog);
     const taken = catalog.chain.takeBack(100);
     expect(taken).toMatchObject({ blocks: 1, occurrences: 2, withdrawn: [] });
-    expect(catalog.nextWanted(10)).toMatchObject([{ versionHash: hex('listed'), hashType: null }]);
+    expect(catalog.nextQueued(10)).toMatchObject([{ versionHash: hex('listed'), hashType: null }]);
     catalog.chain.recordBlocks([block(101, [], hashOf(100), 'other ')], () => false);
     expect(catalog.chain.heightOf(hashOf(101))).toBeNull();
     expect(catalog.chain.heightOf(hashOf(101, 'other '))).toBe(101);
@@ -130,7 +130,7 @@ describe('a rollback', () => {
 
   test('a blob that an earlier block has as well keeps the deadline of that block', () => {
     const catalog = walked([block(100, [occurrence('a')]), block(101), block(102, [occurrence('a', 2)])]);
-    const due = () => catalog.nextWanted(10).map(({ medianTimeSeconds }) => medianTimeSeconds);
+    const due = () => catalog.nextQueued(10).map(({ medianTimeSeconds }) => medianTimeSeconds);
     expect(due()).toEqual([block(102).medianTimeSeconds]);
     catalog.chain.takeBack(101);
     expect(due()).toEqual([block(100).medianTimeSeconds]);
@@ -191,7 +191,7 @@ test('a loss is recorded with its answers, counted, and revoked when the bytes t
   const catalog = walked([block(100, [occurrence('a'), occurrence('b', 2)])]);
   const answers = [{ source: 'node x', answered: 'absent' as const, at: '2026-01-01T00:00:00.000Z' }];
   catalog.losses.record([{ ...name('a'), upToHeight: 100, deadlineSeconds: 5, answers }]);
-  expect(catalog.nextWanted(10)).toHaveLength(1);
+  expect(catalog.nextQueued(10)).toHaveLength(1);
   expect(catalog.losses.find(name('a'))).toMatchObject({ answers });
   expect(await auditOf(catalog)).toMatchObject({ occurrences: { stored: 0, pending: 1, lost: 1 }, spooled: 0 });
   expect(catalog.losses.takeRevoked()).toEqual([]);

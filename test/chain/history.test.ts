@@ -60,7 +60,7 @@ describe('history below the start height', () => {
   test('blobs in history are not queued and do not count as unsaved', () => {
     const catalog = walked();
     catalog.chain.recordHistory([block(99, [occurrence('old')])]);
-    expect(catalog.nextWanted(10)).toEqual([]);
+    expect(catalog.nextQueued(10)).toEqual([]);
     expect(catalog.totals().seen).toBe(0);
     expect(catalog.losses.overdue(2_000_000_000, 10)).toEqual([]);
     catalog.recordSpooled([spooled('old')]);

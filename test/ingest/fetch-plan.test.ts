@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import type { WantedBlob } from '../../src/catalog/wanted-table.ts';
+import type { QueuedBlob } from '../../src/catalog/seen-table.ts';
 import { nextAttemptMs, takeBatch } from '../../src/ingest/fetch-plan.ts';
 import { sighting } from '../catalog/catalog-in-folder.ts';
 
 const LIMITS = { blobs: 3, bytes: 1_000 };
 
-function wanted(sizeBytes: number, attempts = 0): WantedBlob {
+function wanted(sizeBytes: number, attempts = 0): QueuedBlob {
   return {
     ...sighting(`${sizeBytes} ${attempts}`, { sizeBytes }),
     firstSeenMs: 0,
@@ -17,7 +17,7 @@ function wanted(sizeBytes: number, attempts = 0): WantedBlob {
   };
 }
 
-function batches(queue: WantedBlob[]): number[][] {
+function batches(queue: QueuedBlob[]): number[][] {
   const all: number[][] = [];
   for (let batch = takeBatch(queue, LIMITS); batch.length > 0; batch = takeBatch(queue, LIMITS)) {
     all.push(batch.map(({ sizeBytes }) => sizeBytes));

@@ -73,7 +73,7 @@ describe('fetching', () => {
     };
     scene.start();
     await eventually(() => expect(scene.catalog.totals()).toMatchObject({ seen: 1, stored: 20 }));
-    expect(scene.catalog.findWanted(poison.versionHash)).toMatchObject({ lastErrorCode: 'node/malformed-answer' });
+    expect(scene.catalog.findQueued(poison.versionHash)).toMatchObject({ lastErrorCode: 'node/malformed-answer' });
     // The broken request itself may be told too, for as long as it is the last that was made.
     const told = scene.conditions.all();
     expect(told).toContainEqual(expect.objectContaining({ code: 'archive/blobs-failing' }));
@@ -127,7 +127,7 @@ describe('fetching', () => {
       bytes === null ? { kind: 'absent' } : { kind: 'bytes', blob: { versionHash, hashType: null, bytes } };
     scene.node.fetching = async () => [wrong];
     scene.start();
-    await eventually(() => expect(scene.catalog.findWanted(versionHash)).toMatchObject({ lastErrorCode: code }));
+    await eventually(() => expect(scene.catalog.findQueued(versionHash)).toMatchObject({ lastErrorCode: code }));
     expect(await scene.store.stat(blob, NEVER)).toBeNull();
     expect(await readWhole(scene.archive, { versionHash, hashType: null }, NEVER)).toMatchObject({
       kind: 'unavailable',
@@ -161,9 +161,9 @@ describe('fetching', () => {
     scene.start();
     await eventually(() => expect(scene.catalog.totals()).toMatchObject({ seen: 1, stored: 1 }));
     await eventually(() =>
-      expect(scene.catalog.findWanted(bad.versionHash)).toMatchObject({ lastErrorCode: 'node/malformed-answer' }),
+      expect(scene.catalog.findQueued(bad.versionHash)).toMatchObject({ lastErrorCode: 'node/malformed-answer' }),
     );
-    expect(scene.catalog.findWanted(good.versionHash)).toBeNull();
+    expect(scene.catalog.findQueued(good.versionHash)).toBeNull();
   });
 
   test('an orphan that a crash left in the store is indexed, not fetched', async () => {

@@ -5,7 +5,7 @@ import { NEVER, sampleBlob } from '../sample-blobs.ts';
 import { keyOf, MemoryBackend, refusal } from './memory-backend.ts';
 import { replicationScene } from './replication-scene.ts';
 
-const SETTLES_MS = 600_000;
+const DURABILITY_DELAY_MS = 600_000;
 const HOUR_MS = 3_600_000;
 const BLOBS = Array.from({ length: 12 }, (_, index) => sampleBlob(`settles ${index}`, 1_000));
 const ALL = BLOBS.length * 1_000;
@@ -36,7 +36,7 @@ async function full(blobs: readonly VerifiedBlob[] = BLOBS) {
 
 test('what has settled is asked for once more, whole, before the local copy goes', async () => {
   const { claim, pass, gets, isHere } = await full([FIRST]);
-  pass(SETTLES_MS - 1);
+  pass(DURABILITY_DELAY_MS - 1);
   expect([await claim(), gets(), await isHere(FIRST)]).toEqual([false, [], true]);
   pass(1);
   expect([await claim(), gets(), await isHere(FIRST)]).toEqual([true, [`get ${keyOf(FIRST)}`], false]);
@@ -48,7 +48,7 @@ test.each(['gone', 'damaged'])(
     const { claim, pass, gets, isHere, kubo, catalog, replication } = await full([FIRST]);
     if (how === 'gone') kubo.blobs.delete(keyOf(FIRST));
     else kubo.blobs.set(keyOf(FIRST), new Uint8Array(1_000));
-    pass(SETTLES_MS);
+    pass(DURABILITY_DELAY_MS);
     expect([await claim(), await isHere(FIRST)]).toEqual([false, true]);
     expect(catalog.totals()).toMatchObject({ stored: 0, spooled: 1 });
     gets();
@@ -56,7 +56,7 @@ test.each(['gone', 'damaged'])(
     await replication.drain(['ipfs'], NEVER);
     expect(Buffer.from(kubo.blobs.get(keyOf(FIRST)) ?? [])).toEqual(Buffer.from(FIRST.bytes));
     expect([await claim(), await isHere(FIRST)]).toEqual([false, true]);
-    pass(SETTLES_MS);
+    pass(DURABILITY_DELAY_MS);
     expect([await claim(), await isHere(FIRST)]).toEqual([true, false]);
   },
 );
@@ -65,7 +65,7 @@ test('behind what is gone there, others are found that may go; each is asked for
   const { claim, pass, gets, isHere, kubo } = await full();
   const gone = BLOBS.slice(0, 9);
   for (const blob of gone) kubo.blobs.delete(keyOf(blob));
-  pass(SETTLES_MS);
+  pass(DURABILITY_DELAY_MS);
   expect(await claim()).toBe(true);
   expect(await Promise.all(BLOBS.map(isHere))).toEqual(BLOBS.map((blob) => gone.includes(blob)));
   // What is not given is asked for on a fresh connection as well.
@@ -75,7 +75,7 @@ test('behind what is gone there, others are found that may go; each is asked for
 
 test('nothing goes for one that does not answer, and it is not asked for each', async () => {
   const { claim, pass, gets, isHere, kubo } = await full();
-  pass(SETTLES_MS);
+  pass(DURABILITY_DELAY_MS);
   kubo.before = () => {
     throw refusal('ipfs');
   };
@@ -171,13 +171,13 @@ test('a backend that hangs keeps the local copies, and is asked for one of them'
   expect(bucket.asked).toEqual([`stat ${keyOf(FIRST)}`, `stat ${keyOf(FIRST)}`]);
 });
 
-test.each([SETTLES_MS, HOUR_MS, 48 * HOUR_MS])(
+test.each([DURABILITY_DELAY_MS, HOUR_MS, 48 * HOUR_MS])(
   'a wall clock that runs %i ms ahead makes nothing settle sooner',
   async (step) => {
     const { claim, pass, isHere, clock, gets } = await full([FIRST]);
     clock.wallMs += step;
     expect([await claim(), gets()]).toEqual([false, []]);
-    pass(SETTLES_MS - 1);
+    pass(DURABILITY_DELAY_MS - 1);
     expect([await claim(), gets(), await isHere(FIRST)]).toEqual([false, [], true]);
     pass(1);
     expect([await claim(), await isHere(FIRST)]).toEqual([true, false]);

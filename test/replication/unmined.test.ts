@@ -102,16 +102,16 @@ test('a full cache lets go of it before anything else, with a record of it, and 
   expect(await scene.store.stat(spam, NEVER)).toBeNull();
   expect(await scene.store.stat(held, NEVER)).not.toBeNull();
   expect(scene.catalog.find(spam.versionHash)).toEqual([]);
-  expect(scene.catalog.unmined.letGo(spam.versionHash)).toEqual([
-    { hashType: 'keccak256', reason: 'no-room', sizeBytes: 500, letGoMs: scene.clock.wallMs, returnedMs: null },
+  expect(scene.catalog.unmined.evictions(spam.versionHash)).toEqual([
+    { hashType: 'keccak256', reason: 'no-room', sizeBytes: 500, evictedMs: scene.clock.wallMs, returnedMs: null },
   ]);
   // Mined after all: it is wanted, and what comes is told to have come again.
   scene.catalog.chain.recordBlocks([block(101, [spam])], () => false);
-  expect(scene.catalog.findWanted(spam.versionHash)).toMatchObject({ hashType: 'keccak256' });
+  expect(scene.catalog.findQueued(spam.versionHash)).toMatchObject({ hashType: 'keccak256' });
   scene.catalog.recordSpooled([
     { ...nameOf(spam), sizeBytes: 500, txid: null, medianTimeSeconds: LATER, firstSeenMs: 1 },
   ]);
-  expect(scene.catalog.unmined.letGo(spam.versionHash)).toMatchObject([{ returnedMs: scene.clock.wallMs }]);
+  expect(scene.catalog.unmined.evictions(spam.versionHash)).toMatchObject([{ returnedMs: scene.clock.wallMs }]);
   expect(scene.catalog.replicas.queued('s3')).toBe(2);
 });
 
@@ -130,7 +130,7 @@ test('a number that a content had is never given again', () => {
   const before = openCatalog({ folder });
   walk(before);
   before.recordSpooled([{ ...spooled('first', 'keccak256', { medianTimeSeconds: LATER }), isUnmined: true }]);
-  expect(before.unmined.recordLetGo(before.unmined.before(LATER + 1, 10, 0), 'expired')).toMatchObject([
+  expect(before.unmined.recordEvicted(before.unmined.before(LATER + 1, 10, 0), 'expired')).toMatchObject([
     { sequence: 1 },
   ]);
   expect(before.totals()).toEqual({ seen: 0, spooled: 0, stored: 0, storedBytes: 0 });

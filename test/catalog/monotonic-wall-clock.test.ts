@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { LONGEST_SETTLING_MS, SettlingClock } from '../../src/catalog/settling-clock.ts';
+import { MAX_DURABILITY_DELAY_MS, MonotonicWallClock } from '../../src/catalog/monotonic-wall-clock.ts';
 
 function scene() {
   const at = { wallMs: 1_790_000_000_000, steadyMs: 5_000 };
-  const clock = new SettlingClock({ wallMs: () => at.wallMs, steadyMs: () => at.steadyMs });
+  const clock = new MonotonicWallClock({ wallMs: () => at.wallMs, steadyMs: () => at.steadyMs });
   const pass = (milliseconds: number) => {
     at.wallMs += milliseconds;
     at.steadyMs += milliseconds;
@@ -12,7 +12,7 @@ function scene() {
   return { at, clock, pass };
 }
 
-const span = fc.integer({ min: 0, max: 2 * LONGEST_SETTLING_MS });
+const span = fc.integer({ min: 0, max: 2 * MAX_DURABILITY_DELAY_MS });
 const step = fc.oneof(
   fc.record({ do: fc.constant('pass' as const), ms: span }),
   fc.record({ do: fc.constant('step' as const), ms: fc.integer({ min: -86_400_000, max: 86_400_000 }) }),
@@ -29,9 +29,9 @@ test('no steps of the wall clock make a copy seem durable before its time', () =
         if (one.do === 'pass') pass(one.ms);
         else if (one.do === 'step') at.wallMs += one.ms;
         else recorded.push({ wallMs: clock.nowMs(), steadyMs: at.steadyMs });
-        const seems = recorded.filter(({ wallMs }) => wallMs <= clock.surelyMs() - LONGEST_SETTLING_MS);
+        const seems = recorded.filter(({ wallMs }) => wallMs <= clock.surelyMs() - MAX_DURABILITY_DELAY_MS);
         settled += seems.length;
-        expect(seems.filter(({ steadyMs }) => at.steadyMs - steadyMs < LONGEST_SETTLING_MS)).toEqual([]);
+        expect(seems.filter(({ steadyMs }) => at.steadyMs - steadyMs < MAX_DURABILITY_DELAY_MS)).toEqual([]);
       }
     }),
     {
@@ -40,7 +40,7 @@ test('no steps of the wall clock make a copy seem durable before its time', () =
         [
           [
             { do: 'record', ms: 0 },
-            { do: 'pass', ms: LONGEST_SETTLING_MS },
+            { do: 'pass', ms: MAX_DURABILITY_DELAY_MS },
           ],
         ],
       ],
@@ -51,12 +51,12 @@ test('no steps of the wall clock make a copy seem durable before its time', () =
 
 test('a clock that does not step is believed; one that stepped is again, two such times later', () => {
   const { at, clock, pass } = scene();
-  pass(LONGEST_SETTLING_MS - 1);
+  pass(MAX_DURABILITY_DELAY_MS - 1);
   expect(clock.surelyMs()).toBe(at.wallMs);
   at.wallMs += 86_400_000;
   expect(clock.surelyMs()).toBe(at.wallMs - 86_400_000);
-  pass(LONGEST_SETTLING_MS);
+  pass(MAX_DURABILITY_DELAY_MS);
   clock.nowMs();
-  pass(LONGEST_SETTLING_MS);
+  pass(MAX_DURABILITY_DELAY_MS);
   expect(clock.surelyMs()).toBe(at.wallMs);
 });

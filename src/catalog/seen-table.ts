@@ -28,7 +28,7 @@ export interface Sighting {
 }
 
 /** A blob in the fetch queue. */
-export interface WantedBlob extends Sighting {
+export interface QueuedBlob extends Sighting {
   /** Hash type from an output in a block of the branch; null: in no walked block. */
   readonly hashType: HashType | null;
   /** No list has named it yet: `sizeBytes` is the most that it can be. */
@@ -56,10 +56,10 @@ export interface FetchFailure {
 }
 
 /** Whether it was asked for in vain before. */
-export type WantedKind = 'all' | 'fresh' | 'failed';
+export type QueueKind = 'all' | 'fresh' | 'failed';
 
 /** Conditions in SQL. Failed rows have an index of their own. */
-const KINDS = { all: 'true', fresh: 'attempts = 0' } as const satisfies Record<Exclude<WantedKind, 'failed'>, string>;
+const KINDS = { all: 'true', fresh: 'attempts = 0' } as const satisfies Record<Exclude<QueueKind, 'failed'>, string>;
 
 const row = z.object({
   version_hash: z.instanceof(Buffer),
@@ -101,7 +101,7 @@ export function hashKey(hash: VersionHash | TxId | BlockHash): Buffer {
 const IS_TOO_FAR = `next_attempt_ms > @nowMs + ${longestBackoffMs(BACKOFF.blob)}`;
 
 /** The fetch queue: listed or on chain, bytes not here yet. The caller owns the transactions. */
-export class WantedTable {
+export class SeenTable {
   readonly #insert: Database.Statement;
   readonly #move: Database.Statement;
   readonly #addMined: Database.Statement;
@@ -109,7 +109,7 @@ export class WantedTable {
   readonly #lastMined: Database.Statement;
   readonly #forgetUnlisted: Database.Statement;
   /** Statements by parts of the queue, the more urgent part first. */
-  readonly #next: Readonly<Record<WantedKind, readonly Database.Statement[]>>;
+  readonly #next: Readonly<Record<QueueKind, readonly Database.Statement[]>>;
   readonly #past: Database.Statement;
   readonly #forgetDropped: Database.Statement;
   readonly #find: Database.Statement;
@@ -215,8 +215,8 @@ export class WantedTable {
   }
 
   /** Contents to try now: on chain by deadline, then unmined ones. */
-  next(nowMs: number, limit: number, which: WantedKind): WantedBlob[] {
-    const found: WantedBlob[] = [];
+  next(nowMs: number, limit: number, which: QueueKind): QueuedBlob[] {
+    const found: QueuedBlob[] = [];
     for (const part of this.#next[which]) {
       if (found.length < limit) found.push(...part.all({ nowMs, limit: limit - found.length }).map(decode));
     }
@@ -224,7 +224,7 @@ export class WantedTable {
   }
 
   /** On chain, and the chain's clock has passed its deadline. */
-  pastDeadline(tipMedianSeconds: number, limit: number): WantedBlob[] {
+  pastDeadline(tipMedianSeconds: number, limit: number): QueuedBlob[] {
     return this.#past.all({ until: tipMedianSeconds - RETENTION_SECONDS, limit }).map(decode);
   }
 
@@ -236,7 +236,7 @@ export class WantedTable {
     return sleepUntil(z.number().nullable().parse(this.#nextAttempt.get(lookedMs)), nowMs);
   }
 
-  find(versionHash: VersionHash): WantedBlob | null {
+  find(versionHash: VersionHash): QueuedBlob | null {
     const found = this.#find.get(hashKey(versionHash));
     return found === undefined ? null : decode(found);
   }
@@ -292,7 +292,7 @@ export class WantedTable {
   }
 }
 
-function decode(value: unknown): WantedBlob {
+function decode(value: unknown): QueuedBlob {
   const found = row.parse(value);
   return {
     versionHash: parseVersionHash(found.version_hash.toString('hex')),

@@ -31,9 +31,9 @@ export interface ArchiverModules {
   readonly hasher: BlobHasher;
   readonly nodes: readonly SimulatedNode[];
   readonly stores: readonly SimulatedStore[];
-  /** null: nobody reads it. */
+  /** null: no log is read. */
   readonly log: ((line: string) => void) | null;
-  /** Told of each process that is put together and follows nothing yet: so is a command beside an archiver that stands still. */
+  /** Called with each process before it follows a node: a command runs the same way beside an archiver that stands still. */
   readonly opened: (life: Life) => void;
 }
 
@@ -68,7 +68,7 @@ export class Archiver {
     return join(this.#modules.root, `life-${this.#lives}`);
   }
 
-  /** @throws what the daemon would end with. */
+  /** @throws the error that the daemon would end with. */
   async start(): Promise<void> {
     const closing: Closing = [];
     this.#closing = closing;
@@ -87,7 +87,7 @@ export class Archiver {
     }
   }
 
-  /** As a supervisor asks for it; resolves when the process has ended. */
+  /** Stops it the way a supervisor does; resolves when the process has ended. */
   async stop(): Promise<void> {
     const closing = this.#closing;
     this.#stopping.abort();
@@ -97,8 +97,8 @@ export class Archiver {
   }
 
   /**
-   * `kill -9`: nothing of it runs on. Its files are as they are at this moment, under another name, because what this
-   * process remembers of the first one is the memory of a process that is dead.
+   * `kill -9`: nothing of it runs on. Its files stay as they are at this moment, under another name. The memory of this
+   * process about the first name is the memory of a dead process.
    */
   kill(): void {
     const dead = this.folder;
@@ -193,7 +193,7 @@ export class Archiver {
   }
 }
 
-/** Waits for a block as long as whoever waits for news does here: most of the calls of an ordinary day tell nothing. */
+/** Waits for a block as long as the loops here wait for a change: most calls of an ordinary day report nothing. */
 function waitingLonger<N extends Pick<ChainNode, 'waitForNewBlock'>>(node: N, patienceMs: number): N {
   return { ...node, waitForNewBlock: (ms, signal) => node.waitForNewBlock(Math.max(ms, patienceMs), signal) };
 }

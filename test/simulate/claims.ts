@@ -16,12 +16,12 @@ export interface GoodCopy {
 interface Told {
   readonly version: number;
   readonly good: readonly GoodCopy[];
-  /** How many copies of each count, by the number of the content. */
+  /** Number of copies that count, by the number of the content. */
   readonly counted: ReadonlyMap<number, number>;
   readonly stored: readonly number[];
 }
 
-const MOST_BACKENDS = 1_000;
+const MAX_BACKENDS = 1_000;
 const GOOD = `
 SELECT object, backend_id, backend.counts FROM copy JOIN backend ON backend.id = backend_id
 WHERE kind = 5 AND state = 1 AND configured = 1`;
@@ -36,7 +36,7 @@ const WITHHELD = 'SELECT DISTINCT version_hash, hash_type FROM withheld';
 const NAMED = 'SELECT sequence FROM content WHERE version_hash = ? AND hash_type = ?';
 const ROW = 'SELECT bytes FROM blob WHERE version_hash = ? AND hash_type = ?';
 
-/** What the catalog on the disk says, read over a connection of the simulation's own: what is committed, and nothing else. */
+/** The committed rows of the catalog on the disk, read over a connection of the simulation's own. */
 export class Claims {
   readonly #catalog: Database.Database;
   readonly #rows: Database.Database;
@@ -51,7 +51,7 @@ export class Claims {
   readonly #withheld: Database.Statement;
   readonly #allRows: Database.Statement;
   readonly #named: Database.Statement;
-  /** By what the catalog numbers them with: a number is never given again. */
+  /** Keys are the numbers that the catalog gives: a number is never given again. */
   readonly #copies = new Map<number, GoodCopy>();
   readonly #names = new Map<number, ContentName>();
   #read: Told | null = null;
@@ -93,7 +93,7 @@ export class Claims {
     return new Set(this.#local.all() as number[]);
   }
 
-  /** What is asked after every event is read once after each commit. */
+  /** Answers that every event needs are read once after each commit. */
   get #told(): Told {
     const version = this.version();
     if (this.#read !== null && this.#read.version === version) return this.#read;
@@ -109,7 +109,7 @@ export class Claims {
   }
 
   #copy(sequence: number, backendId: number, counts: boolean): GoodCopy | null {
-    const key = sequence * MOST_BACKENDS + backendId;
+    const key = sequence * MAX_BACKENDS + backendId;
     const known = this.#copies.get(key);
     if (known !== undefined) return known;
     const name = this.nameAt(sequence);
@@ -139,7 +139,7 @@ export class Claims {
     return this.#lost.all().map(nameOf);
   }
 
-  /** What the catalog says is taken down, by whomever. */
+  /** Blobs that the catalog says are taken down, by any operator. */
   withheld(): Set<VersionHash> {
     return new Set(this.#withheld.all().map((row) => nameOf(row).versionHash));
   }

@@ -15,7 +15,7 @@ type Ending = () => void;
 /** Makes what was planned happen, and end. */
 export class Faults {
   readonly #simulation: Simulation;
-  /** By the number of its event: how it is ended. */
+  /** The way to end each fault, by the number of its event. */
   readonly #endings = new Map<number, Ending>();
 
   constructor(simulation: Simulation) {
@@ -177,7 +177,7 @@ export class Faults {
     node.branch = node.branch.copy();
     return () => {
       node.branch = truth.main;
-      node.ring();
+      node.notify();
     };
   }
 
@@ -191,14 +191,14 @@ export class Faults {
       if (node.branch !== own) return;
       if (random.chance(0.5)) this.#simulation.submit(own);
       own.mine(plan.blockSeconds + 7);
-      node.ring();
+      node.notify();
       time.after(plan.blockSeconds * 1_000, 'world', mine);
     };
     time.after(1_000, 'world', mine);
     return ending;
   }
 
-  /** It says that it is on another branch, and then nothing more: its last word stands. */
+  /** A node says that it is on another branch, and then nothing more: its last word stands. */
   #partThenGo(node: SimulatedNode, forMs: number, random: SeededRandom): Ending {
     const joinAgain = this.#part(node, random);
     const goes = this.#simulation.time.after(forMs / 2, 'world', () => void away(node));
@@ -214,7 +214,7 @@ export class Faults {
     const most = plan.finality.startsWith('depth:') ? Number(plan.finality.slice(6)) - 1 : depth;
     const taken = truth.main.reorganise(Math.min(depth, most));
     this.#simulation.note(`${taken} blocks taken back`);
-    for (const node of nodes) if (node.branch === truth.main) node.ring();
+    for (const node of nodes) if (node.branch === truth.main) node.notify();
     return null;
   }
 
@@ -238,7 +238,7 @@ export class Faults {
     truth.rottenSinceMs.set(path.slice(-64), time.steadyMs);
   }
 
-  /** Its sectors are bad for good: until somebody writes the file anew. */
+  /** The sectors of one file are bad until the archiver writes the file again. */
   #loseSectors(random: SeededRandom): void {
     const { disk, truth, time } = this.#simulation;
     const name = this.#anyFile(random)?.slice(-64);

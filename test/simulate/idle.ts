@@ -27,7 +27,7 @@ const PLAN: Plan = {
 };
 const BLOBS = 20;
 const MINUTE_MS = 60_000;
-const SETTLES_MS = 30 * MINUTE_MS;
+const WARM_UP_MS = 30 * MINUTE_MS;
 const IDLE_MINUTES = 20;
 
 const root = mkdtempSync(join(process.platform === 'linux' ? '/dev/shm' : tmpdir(), 'holdfast-idle-'));
@@ -56,8 +56,8 @@ simulation.start();
 await pass(MINUTE_MS);
 for (let blob = 0; blob < BLOBS; blob += 1) simulation.submit(truth.main);
 truth.main.mine(300);
-for (const node of nodes) node.ring();
-await pass(SETTLES_MS);
+for (const node of nodes) node.notify();
+await pass(WARM_UP_MS);
 const { stored, spooled, seen } = simulation.life?.catalog.totals() ?? {};
 wakeUps = 0;
 await pass(IDLE_MINUTES * MINUTE_MS);

@@ -11,22 +11,22 @@ import type { SimulatedNode } from './simulated-node.ts';
 import { blobPath, isHashType, type SimulatedStore } from './simulated-store.ts';
 import type { Simulation } from './simulation.ts';
 
-/** What changed within this may not be known to the archiver yet, or was answered before it changed. */
+/** The archiver may not know a change that is younger than this, or answered before the change. */
 const SLACK_MS = 5 * 60_000;
 /** Commits within this are looked at together. */
 const LOOK_MS = 60_000;
 /** Files of the archiver are read this often. */
 const LOCAL_MS = 2 * 3_600_000;
-/** A place that is well again is let in again within this. */
+/** A place that is healthy again is let in again within this. */
 const LET_IN_MS = 2 * 3_600_000;
-/** Of a place that does not give so many it may be said that it does not answer at all. */
-const MOST_UNREADABLE = 20;
-/** What the file of small blobs has besides them, and blobs that are on their way. */
+/** A place that cannot give so many objects may be reported as not answering at all. */
+const MAX_UNREADABLE = 20;
+/** Bytes in the file of small blobs besides them, and those of blobs that are on their way. */
 const BESIDES_BYTES = 400_000;
 /** A blob that could be had for so long, and is nowhere, was missed. */
 const CHANCE_MS = 2 * 3_600_000;
 
-/** What must hold, whatever happens: compared with the simulation's truth after each event that changed something. */
+/** Rules that hold whatever happens: compared with the simulation's truth after each event that changed something. */
 export class Invariants {
   readonly #simulation: Simulation;
   readonly #random: SeededRandom;
@@ -96,7 +96,7 @@ export class Invariants {
     this.#check(claims);
   }
 
-  /** What is asked now and then, as clients do. */
+  /** Asks for a random blob, its safety and the last block, as clients do; checks each node's concurrent fetches. */
   afterBlock(seconds: number): void {
     const { truth, nodes, life } = this.#simulation;
     this.#countChances(seconds);
@@ -129,7 +129,7 @@ export class Invariants {
     if (!life.signal.aborted && couldRead) this.#noteScrub(begunMs);
   }
 
-  /** One that was interrupted before goes on where it was, up to the end: the second one begins anew. */
+  /** One that was interrupted before goes on where it was, up to the end: the second one begins again at the start. */
   async scrubTwice(): Promise<void> {
     if (this.#simulation.life === null) {
       this.#fail('running', 'the archiver does not run, and nothing is wrong any more');
@@ -140,17 +140,17 @@ export class Invariants {
   }
 
   /**
-   * Of two in a row at a place that was well, the second one has seen all of it: what cannot be read there holds up nothing
-   * that lies behind it.
+   * The second of two scrubs in a row at a healthy place has seen all of it: an object that cannot be read there does not
+   * hold up those behind it.
    */
   #noteScrub(begunMs: number): void {
     const { disk } = this.#simulation;
     for (const store of this.#stores()) {
       const isWell = store.health === 'well' && Math.max(store.changedMs, this.#upSinceMs) < begunMs - LET_IN_MS;
-      const isWhole = isWell && store.poisoned.size < MOST_UNREADABLE;
+      const isWhole = isWell && store.poisoned.size < MAX_UNREADABLE;
       this.#noteLooked(store.id, begunMs, isWhole);
     }
-    this.#noteLooked('local', begunMs, disk.fails === 'never' && disk.unreadable.size < MOST_UNREADABLE);
+    this.#noteLooked('local', begunMs, disk.fails === 'never' && disk.unreadable.size < MAX_UNREADABLE);
   }
 
   #noteLooked(place: string, begunMs: number, isWhole: boolean): void {
@@ -159,7 +159,7 @@ export class Invariants {
     else this.#looked.set(place, { begunMs, seenMs: before });
   }
 
-  /** Has everything that lay there at that time been read since? */
+  /** Reports whether everything that lay there at that time has been read since. */
   #isSeen(place: string, sinceMs: number): boolean {
     return sinceMs < (this.#looked.get(place)?.seenMs ?? Number.NEGATIVE_INFINITY);
   }
@@ -209,7 +209,7 @@ export class Invariants {
         if (!isTold) this.#fail('known', `${what} is stored and final, and check_vh says ${JSON.stringify(answer)}`);
       }
       if (isSomewhere || stored.has(versionHash) || this.#saved.has(versionHash)) continue;
-      // Nobody fetched it while it was taken down.
+      // No archiver fetches it while it is taken down.
       if (truth.touched.has(versionHash)) continue;
       if ((this.#chanceMs.get(versionHash) ?? 0) > CHANCE_MS) this.#fail('missed', `${what} could be had, and was not`);
       const isOver = (chain.tree.at(height)?.medianTimeSeconds ?? 0) + 24 * 3_600 < chain.tip.medianTimeSeconds;
@@ -218,7 +218,7 @@ export class Invariants {
     }
   }
 
-  /** After a start, and long enough: what lies in the data folder is what the catalog says, and no more than it may be. */
+  /** Long enough after a start, the data folder holds exactly the files of the catalog, within its limit. */
   checkBooks(): void {
     const { life, plan, archiver } = this.#simulation;
     const claims = this.#claims;
@@ -233,7 +233,7 @@ export class Invariants {
       isHashType(hashType) ? [{ hashType, versionHash: parseVersionHash(versionHash) }] : [],
     );
     for (const name of [...files, ...claims.rows()]) {
-      // What is taken down and not purged may lie where it lay.
+      // A blob that is taken down and not purged may stay where it was.
       if (withheld.has(name.versionHash)) continue;
       const sequence = claims.sequenceOf(name);
       if (sequence === null || !local.has(sequence)) {
@@ -255,14 +255,14 @@ export class Invariants {
     const { truth, archiver } = this.#simulation;
     const bytes = truth.bytes(versionHash);
     if (bytes === null || bytes.length < 64) return;
-    // A row is cut into pages: what lies in one of them is enough.
+    // A row is cut into pages: one page of it is enough.
     const part = bytes.subarray(0, 64);
     for (const path of filesBelow(`${archiver.folder}/blobs`)) {
       if (readFileSync(path).includes(part)) this.#fail('purged', `${versionHash} was purged, and lies in ${path}`);
     }
   }
 
-  /** What an audit calls complete is complete. */
+  /** Checks that a range that an audit calls complete is complete. */
   async audit(): Promise<void> {
     const { life, truth } = this.#simulation;
     if (life === null) return;
@@ -361,7 +361,7 @@ export class Invariants {
     if (short !== null) this.#fail('stored', `${blobPath(short)} is called stored, and has too few copies that count`);
   }
 
-  /** What left the data folder lies somewhere else, or the simulation took it from there just now. */
+  /** A blob that left the data folder has a copy elsewhere, or the simulation took that copy just now. */
   #checkEvicted(claims: Claims): void {
     const { truth, time } = this.#simulation;
     const local = claims.local();
@@ -525,7 +525,7 @@ export class Invariants {
     }
   }
 
-  /** Stores that are well, and have been, and have the right bytes. */
+  /** Stores that are and were healthy, and have the right bytes. */
   #holders(name: ContentName): SimulatedStore[] {
     return this.#stores().filter(
       (store) =>
@@ -560,7 +560,7 @@ export class Invariants {
     this.#fail('served', `${blobPath(name)} was served with other bytes`);
   }
 
-  /** Who could have been fetched just now: by an archiver that runs, from a node that serves, to a place that takes. */
+  /** Adds up how long each blob can be fetched: by a running archiver, from a node that serves it, to a place that takes it. */
   #countChances(seconds: number): void {
     const { life, nodes, disk, truth, time } = this.#simulation;
     if (life === null || time.steadyMs - this.#upSinceMs < SLACK_MS) return;

@@ -40,7 +40,7 @@ const memory = process.platform === 'linux' ? '/dev/shm' : tmpdir();
 const root = mkdtempSync(join(memory, 'holdfast-simulation-'));
 process.on('exit', () => rmSync(root, { recursive: true, force: true }));
 const hasher = await createNodeHasher();
-// What lies above the folders of all seeds is named durably once, with the machine's own means.
+// The parent folder of all seeds is made durable once, with the machine's own means.
 await makeDurableFolder(root);
 
 const machine: { world: World | null } = { world: null };

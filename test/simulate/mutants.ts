@@ -48,7 +48,7 @@ const MUTANTS: readonly Mutant[] = [
     theme: 'bad-folder',
   },
   {
-    name: 'a cache lets go on the word of the catalog, and asks nobody',
+    name: 'a cache evicts on the word of the catalog alone',
     file: 'src/replication/eviction-check.ts',
     edits: [
       { from: 'const found = await this.#look(backend, entry, safety, signal);', to: "const found: string = 'good';" },

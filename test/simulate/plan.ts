@@ -1,6 +1,6 @@
 import { SeededRandom } from './random.ts';
 
-/** What can happen, and for how long. Everything that it needs besides follows from the number of the event. */
+/** Kinds of events. Everything else that an event needs follows from its number. */
 export const FAULTS = [
   'node-away',
   'node-restart',
@@ -72,11 +72,11 @@ export interface Plan {
   readonly blobsPerBlock: number;
   readonly budgetBytes: number | null;
   readonly cacheBytes: number;
-  /** Of blobs that are larger than a row may be. */
+  /** Share of blobs that are larger than a row may be. */
   readonly shareOfFiles: number;
-  /** Where the walk begins is not said: at the window's begin. */
+  /** No setting says where the walk begins: it begins at the start of the window. */
   readonly startsAtWindow: boolean;
-  /** How long whoever sleeps may sleep on. */
+  /** Milliseconds that a sleeping loop may sleep past its time. */
   readonly patienceMs: number;
   /** Nodes answer `waitfornewblock`; some proxies before nodes do not. */
   readonly answersWaits: boolean;
@@ -90,7 +90,7 @@ export function isFault(kind: string): kind is (typeof FAULTS)[number] {
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 24 * HOUR_MS;
 
-/** What often meets, and in which archive: two that never meet by chance show nothing. */
+/** Events that happen together, and the archive for them: two that never meet by chance show nothing. */
 export interface Theme {
   readonly kinds: readonly FaultKind[];
   readonly world: (random: SeededRandom) => Partial<Omit<Plan, 'seed' | 'days' | 'events'>>;
@@ -170,9 +170,9 @@ export const THEMES: Readonly<Record<string, Theme>> = {
   },
 };
 
-/** What a seed is made of, where it is not the seed that decides. */
+/** Choices of the caller that replace those of the seed. */
 export interface Chosen {
-  /** These kinds alone. */
+  /** The only kinds of events that happen; null: the seed chooses. */
   readonly kinds: readonly FaultKind[] | null;
   /** A name of `THEMES`. */
   readonly theme: string | null;

@@ -18,7 +18,7 @@ export const BEGIN_SECONDS = 1_790_000_000;
 /** A node prunes behind a lock; the wall's clock is no part of a chain. */
 const LOCK_LAG_BLOCKS = 1;
 
-/** One branch of the emulated chain with everything that led to it, so that a node can part from it, and be as it is again. */
+/** One branch of the emulated chain with everything that led to it. A node can part from it, and join it again. */
 export class Branch {
   readonly state: NodeState;
   readonly #seed: string;

@@ -16,8 +16,8 @@ const READING = new Set(['read', 'open', 'stat', 'readdir', 'readFile', 'lstat']
 const LATENCY_MS = 4;
 
 /**
- * The disk under the data folder. Bytes lie in real files, which SQLite needs; every call that Node makes in another thread
- * is carried out here, in this one, and answered by an event, so that its place among all others follows from the seed.
+ * The disk under the data folder. Bytes lie in real files, which SQLite needs. A call that Node makes in another thread
+ * runs here, in this one. An event answers it, so that its place among all others follows from the seed.
  * What is not synced goes with the power. A file of SQLite's counts as synced with each of its commits, as it asks for.
  */
 export class SimulatedDisk {
@@ -33,7 +33,7 @@ export class SimulatedDisk {
   fails: 'never' | 'reading' | 'writing' = 'never';
   /** Files by their names whose sectors cannot be read: until another file takes the name. */
   readonly unreadable = new Set<string>();
-  /** Told of each name that another file takes, or that goes; gives how that is undone when the power goes. */
+  /** Called with each name that another file takes, or that is deleted; gives the undo for a power failure. */
   onRenewed: (name: string) => () => void = () => () => undefined;
   /** Blobs whose files it does not take, by the first digits of their names. */
   refused: readonly string[] = [];

@@ -16,7 +16,7 @@ const DIALECT = 'syscoin-5';
 const GET = 'getnevmblobdata';
 const LIST = 'listnevmblobdata';
 const WAIT = 'waitfornewblock';
-/** What the product's own pool allows at a time; others wait for their turn. */
+/** Connections that the product's own pool allows; other requests wait for their turn. */
 const CONNECTIONS = 6;
 export const NODE_LATENCY_MS = 60;
 
@@ -28,7 +28,7 @@ interface Request {
   waiting: ScheduledEvent | null;
 }
 
-/** What a node said of the block at some height, and when. */
+/** The hash that a node gave for the block at a height, and when. */
 export interface Said {
   readonly height: number;
   readonly hash: string;
@@ -45,7 +45,7 @@ export class SimulatedNode {
   #fault: { readonly what: AnswerFault | 'reset'; readonly share: number } | null = null;
   /** When it last became another than it was. */
   changedMs = 0;
-  /** It forgot these before their time. */
+  /** Blobs that it forgot before their time. */
   readonly forgotten = new Set<string>();
   /** Blobs that were asked for at once, at most; what the budget of the settings bounds. */
   maxFetches = 0;
@@ -79,7 +79,7 @@ export class SimulatedNode {
     this.changedMs = this.#time.steadyMs;
   }
 
-  /** What is wrong with a share of its answers. */
+  /** The fault in a share of its answers. */
   get fault() {
     return this.#fault;
   }
@@ -89,13 +89,13 @@ export class SimulatedNode {
     this.changedMs = this.#time.steadyMs;
   }
 
-  /** Would it give this blob now? */
+  /** Reports whether it would give this blob now. */
   has(versionHash: string): boolean {
     return !this.forgotten.has(versionHash) && this.branch.chain.cache.get(versionHash) !== null;
   }
 
-  /** Whoever waits for a new block has one. */
-  ring(): void {
+  /** Answers every call that waits for a new block. */
+  notify(): void {
     for (const wake of [...this.#waiting]) wake();
   }
 
@@ -255,7 +255,7 @@ const CONTROLLER: HttpDispatcher.DispatchController = {
   resume: () => undefined,
 };
 
-/** How long a call waits for a block; null: it waits for nothing. */
+/** Milliseconds that a call waits for a block; null: it waits for none. */
 function waitOf(body: string): number | null {
   if (!body.includes(WAIT)) return null;
   return Number(/"params":\[(\d+)/.exec(body)?.[1] ?? 0);

@@ -10,12 +10,12 @@ import type { SeededRandom } from './random.ts';
 import type { SimulatedDisk } from './simulated-disk.ts';
 import type { ScheduledEvent, SimulatedTime } from './simulated-time.ts';
 
-/** What the process has instead of the machine. */
+/** The parts that replace the machine for the process. */
 export interface World {
   readonly time: SimulatedTime;
   readonly random: SeededRandom;
   readonly disk: SimulatedDisk;
-  /** Nobody who waits for news looks more often by himself. */
+  /** No loop that waits for a change looks more often than this. */
   readonly patienceMs: number;
   /** Every request that leaves over HTTP. */
   readonly dispatch: Pool['dispatch'];
@@ -129,7 +129,7 @@ function replaceTimers(now: () => World): void {
 
 /**
  * The archiver's loops look by themselves every half minute, besides being woken: that is most of what it does on an
- * ordinary day. A machine may wake whoever sleeps later than he asked for. Here it does, so that a simulated day is short.
+ * ordinary day. A machine may wake a sleeper late. Here it does, so that a simulated day is short.
  */
 function replacePatience(now: () => World): void {
   const { wait } = Notifier.prototype;

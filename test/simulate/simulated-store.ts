@@ -20,7 +20,7 @@ import { recordPathOrNull } from '../../src/storage/record-path.ts';
 import type { SeededRandom } from './random.ts';
 import type { SimulatedTime } from './simulated-time.ts';
 
-/** How a place is now; `empty`: another, empty one answers under its address. */
+/** State of a place; `empty`: another, empty one answers under its address. */
 export type Health = 'well' | 'gone' | 'empty' | 'denied' | 'lying';
 
 const BLOB_KINDS = new Set(['blob'] as const);
@@ -47,20 +47,20 @@ export class SimulatedStore implements ObjectStore, Backend {
   latencyMs = STORE_LATENCY_MS;
   /** Listings show what lay there so long ago. */
   listingLateMs = 0;
-  /** Objects of the right size and with other bytes: nobody can tell who does not read them. Since when, by `steadyMs`. */
+  /** Objects of the right size with other bytes, which only a read can find. Since when, by `steadyMs`. */
   readonly rotten = new Map<string, number>();
   /** Objects that its own disks do not give, nor let anybody replace. */
   readonly poisoned = new Set<string>();
   #objects = new Map<string, Kept>();
   #moves = 0;
-  /** What the other, empty place took. */
+  /** Objects that the other, empty place took. */
   readonly #elsewhere = new Map<string, Kept>();
-  /** Objects that the simulation took or changed, and nobody has written anew; when it did, by `steadyMs`. */
+  /** Objects that the simulation took or changed and the archiver has not rewritten; since when, by `steadyMs`. */
   readonly harmed = new Map<string, number>();
   #health: Health = 'well';
   /** When its health last changed. */
   changedMs = 0;
-  /** Grows with every change of what lies here. */
+  /** Grows with every change of the objects here. */
   changes = 0;
   readonly #time: SimulatedTime;
   readonly #random: SeededRandom;
@@ -81,7 +81,7 @@ export class SimulatedStore implements ObjectStore, Backend {
     return `simulated ${this.id}, ${this.#moves}`;
   }
 
-  /** Its name stands for another, empty place from now on: whoever begins after this is told so by its settings. */
+  /** Makes the name stand for another, empty place: the settings of a process that starts after this say so. */
   move(): void {
     this.#moves += 1;
     this.#objects = new Map();
@@ -99,7 +99,7 @@ export class SimulatedStore implements ObjectStore, Backend {
     return this.#health;
   }
 
-  /** Where another place answers, what lay at the first one is as good as lost for so long. */
+  /** While another place answers, the objects of the first one are as good as lost. */
   set health(value: Health) {
     const before = this.#shown;
     this.#health = value;
@@ -123,7 +123,7 @@ export class SimulatedStore implements ObjectStore, Backend {
     return this.paths.filter((path) => /^(keccak|blake)/.test(path));
   }
 
-  /** What it answers from now: another, empty place keeps its own. */
+  /** The objects that answer now: another, empty place keeps its own. */
   get #shown(): Map<string, Kept> {
     return this.health === 'empty' ? this.#elsewhere : this.#objects;
   }
@@ -150,12 +150,12 @@ export class SimulatedStore implements ObjectStore, Backend {
     this.#harm(path);
   }
 
-  /** What nothing pins goes. */
+  /** Deletes all objects that nothing pins. */
   collect(): void {
     for (const [path, { isPinned }] of this.#shown) if (!isPinned) this.lose(path);
   }
 
-  /** Its power fails: what a Kubo acknowledged lately may be gone. */
+  /** The power fails: objects that a Kubo acknowledged lately may be gone. */
   losePower(): void {
     if (this.kind === 's3') return;
     for (const [path, { putMs }] of this.#shown) {
@@ -163,7 +163,7 @@ export class SimulatedStore implements ObjectStore, Backend {
     }
   }
 
-  /** As `wipe`, and nothing excuses whoever goes on claiming what lay here. */
+  /** Does what `wipe` does, without an excuse for a claim about the objects that were here. */
   loseUntold(): void {
     this.wipe();
     this.harmed.clear();

@@ -1,4 +1,4 @@
-/** Whose an event is: the archiver's process loses its own when it is killed, and the world goes on. */
+/** The owner of an event: the archiver's process loses its events when it is killed, and the world goes on. */
 export type Owner = 'archiver' | 'world';
 
 export interface ScheduledEvent {
@@ -25,9 +25,9 @@ export const realMs = (): number => realDateNow();
  */
 export class SimulatedTime {
   #steadyMs = 1_000_000;
-  /** Of the wall clock, which an operator or a time server sets. */
+  /** Offset of the wall clock, which an operator or a time server sets. */
   #wallAheadMs: number;
-  /** How much faster the wall clock goes, and since when. */
+  /** Share by which the wall clock goes faster, and since when. */
   #drift = { share: 0, sinceMs: 0 };
   #turns = 0;
   #heap: Entry[] = [];
@@ -91,7 +91,7 @@ export class SimulatedTime {
     this.#steadyMs = Math.max(this.#steadyMs, endMs);
   }
 
-  /** What was cancelled is passed over. */
+  /** Gives the next entry that was not cancelled. */
   #next(endMs: number): Entry | null {
     for (;;) {
       const entry = this.#soon.shift() ?? this.#due(endMs);

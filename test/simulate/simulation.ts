@@ -28,7 +28,7 @@ export class Violation extends Error {
 
 export interface Outcome {
   readonly violation: Violation | null;
-  /** Of every event and what became of it. */
+  /** Hash of every event and its outcome. */
   readonly digest: string;
   readonly events: number;
   readonly simulatedMs: number;
@@ -40,7 +40,7 @@ const WALL_MS = BEGIN_SECONDS * 1_000;
 const WHOLE_WITHIN_MS = 10 * HOUR_MS;
 /** After a start nothing lies in the data folder that is in no books. */
 const SWEPT_WITHIN_MS = HOUR_MS;
-/** Of each day, as an operator's schedule would have it. */
+/** Time of the scrub on each day, as in an operator's schedule. */
 const SCRUB_AT_MS = 9 * HOUR_MS;
 /** A process that ended is started again by its supervisor. */
 const RESTART_MS = 30_000;
@@ -56,7 +56,7 @@ export class Simulation {
   readonly nodes: readonly SimulatedNode[];
   readonly stores: readonly SimulatedStore[];
   readonly archiver: Archiver;
-  /** What was on its way then may never have arrived. */
+  /** Requests that were on their way at this time may never have arrived. */
   killedMs = Number.NEGATIVE_INFINITY;
   /** No more blobs are submitted: what there is has time to become whole. */
   #isQuiet = false;
@@ -152,7 +152,7 @@ export class Simulation {
       void this.#invariants.scrubTwice();
       await this.#until(endMs + WHOLE_WITHIN_MS);
       if (this.#violation === null) this.#invariants.checkWhole();
-      // A start sweeps what lies in no books.
+      // A start deletes files that the catalog does not have.
       this.stop(RESTART_MS);
       await this.#until(endMs + WHOLE_WITHIN_MS + SWEPT_WITHIN_MS);
       if (this.#violation === null) this.#invariants.checkBooks();
@@ -191,7 +191,7 @@ export class Simulation {
     this.truth.harmedFiles.clear();
     this.truth.rottenSinceMs.clear();
     for (const node of this.nodes) node.said.clear();
-    // Of a take-down, what was not told to a backend yet went with it.
+    // Take-downs that no backend was told of yet went with it.
     this.truth.withheld.clear();
   }
 
@@ -207,7 +207,7 @@ export class Simulation {
     this.#invariants.checkPurged(versionHash);
   }
 
-  /** And begins again after so long. What does not run is not stopped. */
+  /** Stops the archiver, and starts it again after so long. Without a running archiver, does nothing. */
   stop(restMs: number): void {
     if (this.life === null || this.#isStopping) return;
     this.#isStopping = true;
@@ -257,7 +257,7 @@ export class Simulation {
       }
       const { height, hash } = main.mine(afterSeconds);
       this.note(`block ${height} ${hash.slice(0, 8)}`);
-      for (const node of this.nodes) if (node.branch === main) node.ring();
+      for (const node of this.nodes) if (node.branch === main) node.notify();
       this.#invariants.afterBlock(afterSeconds);
       this.#mineOn();
     });

@@ -1,18 +1,18 @@
 import type { ContentName, VersionHash } from '../../src/core/blob/ids.ts';
 import { type Branch, bytesOf, FIRST_HEIGHT, type SubmittedContent } from './simulated-chain.ts';
 
-/** What the simulation knows and nobody else: every blob that was ever submitted, and the chain that the network agrees on. */
+/** Known to the simulation alone: every blob that was ever submitted, and the chain that the network agrees on. */
 export class Truth {
   readonly main: Branch;
-  /** By the hash: labels are never shared between hash types. */
+  /** Contents by their hash: labels are never shared between hash types. */
   readonly contents = new Map<VersionHash, SubmittedContent>();
   /** An operator was told that it is withheld. */
   readonly withheld = new Set<VersionHash>();
   /** A take-down of these was begun or taken back once: what becomes of their bytes is the operator's doing. */
   readonly touched = new Set<VersionHash>();
-  /** Files and rows of the archiver that the simulation changed, and nobody has written anew; since when. */
+  /** Files and rows that the simulation changed and the archiver has not rewritten; since when. */
   readonly harmedFiles = new Map<string, number>();
-  /** Files whose bits changed and whose times did not, and when that was: until somebody writes the file anew. */
+  /** Files whose bits changed and whose times did not, and since when. A rewrite of the file ends it. */
   readonly rottenSinceMs = new Map<string, number>();
   readonly #bytes = new Map<VersionHash, Uint8Array>();
 
@@ -23,7 +23,7 @@ export class Truth {
     this.main = main;
   }
 
-  /** Somebody wrote it anew, or took it away: nothing excuses any more what is claimed of it. Gives how that is undone. */
+  /** The archiver rewrote or deleted it: a claim about it has no excuse any more. Gives the undo. */
   unharm(versionHash: string): () => void {
     const [harmedMs, rottenMs] = [this.harmedFiles.get(versionHash), this.rottenSinceMs.get(versionHash)];
     this.harmedFiles.delete(versionHash);

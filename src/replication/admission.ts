@@ -19,7 +19,7 @@ export interface AdmissionModules {
   readonly catalog: Catalog;
   readonly conditions: ConditionBoard;
   readonly log: Logger;
-  /** What has to be known of it before it is used: what may not be put there. */
+  /** Learns what must be known of the backend before it is used, such as what may not be put there. */
   readonly welcome?: (site: Site, signal: AbortSignal) => Promise<void>;
   /** Knows of two backends that are one place. */
   readonly places: OnePlace;
@@ -30,8 +30,8 @@ export interface AdmissionModules {
 const CHAIN_PAUSE_MS = 250;
 
 /**
- * What a server acknowledged before its disk had it is written back by the system within half a minute (Linux:
- * vm.dirty_expire_centisecs); many times that, for a system that was told otherwise.
+ * The system writes data that a server acknowledged early to the disk within half a minute (Linux:
+ * vm.dirty_expire_centisecs). This is many times that, for a system that is configured otherwise.
  */
 const DURABILITY_DELAY_MS = MAX_DURABILITY_DELAY_MS;
 
@@ -67,7 +67,7 @@ export class Admission {
       if (fault === null) return 'done';
       throw new NotAdmitted(fault);
     };
-    // What is wrong with the backend was told where it was found.
+    // A fault of the backend was reported where it was found.
     const tell = (error: unknown) => {
       if (error !== null && !(error instanceof NotAdmitted)) this.#note(error);
     };
@@ -76,7 +76,7 @@ export class Admission {
     await this.#probeUntilWell(signal);
   }
 
-  /** It is used, and not as it should be (it may not be listed): told until that is mended. */
+  /** Reports a backend that is used with a fault (its listing may be denied), until that is repaired. */
   async #probeUntilWell(signal: AbortSignal): Promise<void> {
     const { site, conditions, probeAgainMs = PROBE_AGAIN_MS } = this.#modules;
     const name = `probe:${site.id}` as const;
@@ -87,11 +87,11 @@ export class Admission {
       if (!isAway(findings)) this.#tell(findings);
       return 0;
     };
-    // One that is away, or could not be looked at, is told of by whoever uses it; what was told before stays meanwhile.
+    // The requests that use a backend report that it is away; the condition that was set before stays meanwhile.
     await runLoop(name, step, { signal, backoff: BACKOFF.remote, tell: () => {} });
   }
 
-  /** Why it cannot be used now; null: it can. `genesis` null: it is bound to nothing that it is not bound to already. */
+  /** The reason why the backend cannot be used now; null: it can. `genesis` null: the backend is not bound to a chain here. */
   async tryOnce(genesis: BlockHash | null, signal: AbortSignal): Promise<string | null> {
     return await this.#admit(genesis, signal);
   }
@@ -148,7 +148,7 @@ export class Admission {
       log[grade === 'good' ? 'info' : 'warn']({ backend: site.id, check, grade, hint }, sentence);
     }
     const fault = findings.find(({ grade }) => grade === 'fault');
-    // Of its own: what goes well there otherwise does not mend it.
+    // This condition is the probe's own: requests that succeed do not clear it.
     conditions.set(
       `probe:${site.id}`,
       fault === undefined
@@ -167,7 +167,7 @@ function isAway(findings: readonly ProbeFinding[]): boolean {
   return findings.some(({ check, grade }) => check === 'reachable' && grade === 'fault');
 }
 
-/** What is wrong with one backend never keeps the archive from its other work: it stays ready. */
+/** Sets the condition of one backend. A fault of one backend never makes the archive not ready. */
 export function raise(conditions: ConditionBoard, backend: string, error: unknown): void {
   if (error instanceof HoldfastError) {
     const { code, message, hint } = error;

@@ -25,12 +25,12 @@ export interface AdoptionModules {
   readonly damage: DamageWatch;
   /** Bound to no chain when this process took it. */
   readonly isNewFolder: boolean;
-  /** Rings when the queue has to be read anew: what was found here need not be fetched. */
+  /** Notifies when the queue has to be read again: blobs that were found here need not be fetched. */
   readonly found: Notifier;
   readonly clock: Clock;
 }
 
-/** How often it is looked whether a backend was let in. */
+/** Pause between two looks whether a backend was let in. */
 const ADMISSION_PAUSE_MS = 100;
 
 /**
@@ -42,10 +42,10 @@ export class Adoption {
   readonly #folder: Reindex;
   /** Each backend that was walked. */
   readonly #sites = new Map<Site, Reindex>();
-  /** Why the data folder could not be listed to its end; null: it was. */
+  /** The reason why the data folder could not be listed to its end; null: it was. */
   #folderFault: string | null = null;
   #isDone: boolean;
-  /** Rebuilds that somebody asked for, under way now. */
+  /** Rebuilds that an operator asked for, under way now. */
   #rebuilding = 0;
 
   constructor(modules: AdoptionModules) {
@@ -61,7 +61,7 @@ export class Adoption {
     return this.#isDone && this.#rebuilding === 0;
   }
 
-  /** Why not all of the data folder is indexed; null: it is. */
+  /** The reason why a part of the data folder is not indexed; null: all of it is. */
   get folderFault(): string | null {
     const { unread, customFault } = this.#folder;
     if (unread.size > 0) return `${unread.size} blobs in the data folder cannot be read.`;
@@ -72,7 +72,7 @@ export class Adoption {
     return [this.#folder, ...this.#sites.values()];
   }
 
-  /** All that lies somewhere and could not be read. */
+  /** All blobs that a place lists and that could not be read. */
   get #orphans(): readonly ContentName[] {
     return this.#walked.flatMap(({ unread }) => [...unread.values()]);
   }
@@ -81,7 +81,7 @@ export class Adoption {
     return this.#folderFault !== null || this.#walked.some((one) => one.unread.size > 0 || one.customFault !== null);
   }
 
-  /** For as long as the work takes, nothing is called absent: somebody has reason to think that the catalog is not whole. */
+  /** Calls nothing absent while the work runs: the operator who asked for it has reason to doubt the catalog. */
   async whileRebuilding<T>(work: () => Promise<T>): Promise<T> {
     this.#rebuilding += 1;
     try {
@@ -92,12 +92,12 @@ export class Adoption {
     }
   }
 
-  /** What lies in the data folder. Nothing there may be read back for the first time before. */
+  /** Indexes the data folder. Nothing there may be read back for the first time before this. */
   async adoptFolder(signal: AbortSignal): Promise<void> {
-    await this.#insist(async () => void (await this.readFolder(signal)), signal);
+    await this.#retryUntilDone(async () => void (await this.readFolder(signal)), signal);
   }
 
-  /** Reads and indexes what lies in the data folder, also where that was done before. Gives what it found of custom bytes. */
+  /** Reads and indexes the data folder, also where that was done before. Gives the custom bytes that it found. */
   async readFolder(signal: AbortSignal): Promise<Readonly<Record<string, AdoptedCustom>>> {
     this.#folder.unread.clear();
     this.#folderFault = null;
@@ -105,22 +105,22 @@ export class Adoption {
       await this.#folder.blobs(signal);
     } catch (error) {
       signal.throwIfAborted();
-      // What could be listed is indexed; the rest is listed again later, and everything else goes on.
+      // The blobs that were listed are indexed; the rest is listed again later, and everything else goes on.
       if (!(error instanceof StorageError)) throw error;
       this.#folderFault = error.message;
     }
     return await this.#folder.others(signal);
   }
 
-  /** What the backends hold, each as soon as it is let in; then the catalog is whole. */
+  /** Indexes each backend as soon as it is let in; then the catalog is whole. */
   async adoptBackends(signal: AbortSignal): Promise<void> {
     const { sites, catalog, found, conditions, isNewFolder } = this.#modules;
     // A node of IPFS may hold the blocks of others: a folder that never had a catalog has lost nothing to it.
     const chosen = sites.filter(({ store }) => !isNewFolder || store.properties.holds.has('binding'));
-    await Promise.all(chosen.map((site) => this.#insist(() => this.#adoptFrom(site, signal), signal)));
+    await Promise.all(chosen.map((site) => this.#retryUntilDone(() => this.#adoptFrom(site, signal), signal)));
     if (this.#isDone || signal.aborted) return;
     // The next process looks again, as long as something could not be read.
-    await this.#insist(async () => {
+    await this.#retryUntilDone(async () => {
       if (!this.#hasLeftOver) catalog.recordRebuilt();
       this.#isDone = true;
     }, signal);
@@ -149,7 +149,7 @@ export class Adoption {
     await runLoop('rebuild', step, { signal, backoff: BACKOFF.whole, tell: (error) => this.#tellFault(error) });
   }
 
-  async #insist(work: () => Promise<void>, signal: AbortSignal): Promise<void> {
+  async #retryUntilDone(work: () => Promise<void>, signal: AbortSignal): Promise<void> {
     const step = async (): Promise<Next> => {
       if (!this.#isDone) await work();
       return 'done';
@@ -157,7 +157,7 @@ export class Adoption {
     await runLoop('rebuild', step, { signal, backoff: BACKOFF.whole, tell: (error) => this.#tellFault(error) });
   }
 
-  /** How far it has come is told by the work itself. */
+  /** Reports a fault only; the work itself reports its progress. */
   #tellFault(error: unknown): void {
     if (error !== null) this.#modules.conditions.setError('rebuild', error);
   }
@@ -168,7 +168,7 @@ export class Adoption {
     // The same place under another address: its blobs are indexed through the backend that is in use.
     if (!site.isAdmitted) return;
     const { catalog, clock, custom } = this.#modules;
-    // Over a listing that broke off: what was not given then is not asked for again before everything else was.
+    // The same object lasts over a listing that broke off: it asks for the unread blobs again after all others.
     const one =
       this.#sites.get(site) ??
       new Reindex(reindexedSite(site, catalog), catalog, clock, custom, (found) => this.#tell(found, site.id));

@@ -6,7 +6,7 @@ import type { ProbeFinding } from '../storage/probe.ts';
 import type { UnverifiedBlob } from '../verify/verified-blob.ts';
 import type { Site } from './site.ts';
 
-/** Whoever may have the bytes of a blob besides the nodes: the data folder, where a crash may have left some, and every backend. */
+/** The sources of a blob's bytes besides the nodes: the data folder, where a crash may have left some, and every backend. */
 export function bytesSources(store: Pick<ObjectStore, 'id' | 'get'>, sites: readonly Site[]): RescueSource[] {
   const local: RescueSource = {
     name: `store ${store.id}`,

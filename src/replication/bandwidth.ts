@@ -4,7 +4,7 @@ import type { Clock } from '../core/time/clock.ts';
 /** Bytes that may go at once before the rate counts: one blob of the largest size. */
 const BURST_BYTES = 2_097_152;
 
-/** What a timer can wait for. */
+/** The longest wait of a timer. */
 const LONGEST_WAIT_MS = 2 ** 31 - 1;
 
 /** Bounds the bytes a second that go to one backend. */

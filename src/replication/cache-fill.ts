@@ -38,7 +38,7 @@ export class CacheFill {
     await Promise.all(this.#underWay.values());
   }
 
-  /** Never waits and never throws: whoever reads is served whether it is kept or not. */
+  /** Never waits and never throws: the reader is served whether the blob is kept or not. */
   offer(entry: ContentEntry, blob: VerifiedBlob): void {
     const { sequence, sizeBytes } = entry;
     const signal = this.#signal;

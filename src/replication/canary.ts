@@ -6,7 +6,7 @@ import type { Clock } from '../core/time/clock.ts';
 import type { DamageWatch } from './damage-watch.ts';
 import type { Holding } from './holding.ts';
 
-/** What fetching one blob through one backend came to. */
+/** The outcome of fetching one blob through one backend. */
 export interface CanaryResult {
   readonly backend: string;
   readonly age: 'old' | 'new';
@@ -15,7 +15,7 @@ export interface CanaryResult {
 }
 
 /**
- * Fetches one old and one new blob through each backend, as somebody who restores would, and hashes them. A backend that
+ * Fetches one old and one new blob through each backend, as a restore would, and hashes them. A backend that
  * is written to all day and read from never is trusted for nothing.
  */
 export class Canary {
@@ -26,7 +26,7 @@ export class Canary {
   /** 0 to 1: which old blob. */
   readonly #random: () => number;
   readonly #clock: Pick<Clock, 'steadyMs'>;
-  /** Of the last run, by backend and age. */
+  /** The results of the last run, by backend and age. */
   readonly results = new Map<string, CanaryResult>();
 
   constructor(
@@ -67,7 +67,7 @@ export class Canary {
     );
   }
 
-  /** Of what is proven to be there: the newest, and one from anywhere. */
+  /** The newest blob that is proven to be there, and one from anywhere. */
   #chosen(backend: string): (readonly ['old' | 'new', ContentEntry])[] {
     const newest = this.#catalog.replicas.newestGood(backend);
     if (newest === null) return [];

@@ -9,11 +9,11 @@ import { type CheckedCopies, type ListingComparison, type ReadCopy, Scrub } from
 export interface CheckedBlobsModules {
   readonly catalog: Catalog;
   readonly damage: DamageWatch;
-  /** Whose evidence is looked for; absent: nobody's. */
+  /** The archiver whose evidence is looked for; absent: no evidence is. */
   readonly archiverId?: string;
-  /** Whether anybody writes the records that are queued; absent: somebody does. */
+  /** Whether a running archive writes the records that are queued; absent: it does. */
   readonly replication?: { readonly isRunning: boolean };
-  /** Told of each copy that is missing or damaged. */
+  /** Called for each copy that is missing or damaged. */
   readonly found?: (backend: string, entry: ContentEntry) => void;
 }
 

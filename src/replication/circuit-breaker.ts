@@ -29,7 +29,7 @@ export class CircuitBreaker {
     this.#options = options;
   }
 
-  /** May something be asked now, on a clock that never steps? Saying yes after a pause spends the one try. */
+  /** Reports whether a request may go now, on a clock that never steps. true after a pause spends the one try. */
   admits(nowMs: number): boolean {
     if (this.#pauses === 0) return true;
     if (this.#isTrying || nowMs < this.#openUntilMs) return false;
@@ -37,12 +37,12 @@ export class CircuitBreaker {
     return true;
   }
 
-  /** Is it left alone now? */
+  /** Reports whether the backend is left alone now. */
   isOpen(nowMs: number): boolean {
     return this.#pauses > 0 && (this.#isTrying || nowMs < this.#openUntilMs);
   }
 
-  /** Would one more failure open it, or keep it open? */
+  /** Reports whether one more failure would open the breaker, or keep it open. */
   get isAtItsLimit(): boolean {
     return this.#pauses > 0 || this.#failures + 1 >= this.#options.failures;
   }
@@ -63,7 +63,7 @@ export class CircuitBreaker {
     const wasTrying = this.#isTrying;
     this.#isTrying = false;
     if (this.#failures < this.#options.failures) return;
-    // What was under way when it opened fails as well: only a failed try makes the pause longer.
+    // Requests that were under way when the breaker opened fail as well: only a failed try makes the pause longer.
     if (this.#pauses > 0 && !wasTrying) return;
     const { backoff, random } = this.#options;
     this.#pauses += 1;

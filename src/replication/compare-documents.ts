@@ -15,9 +15,9 @@ interface Given {
 const PAGE = 500;
 
 /**
- * The occurrence records, and this archiver's evidence, that a place lists against those that it was given: what has left
- * it is queued to be written again. Gives how many are missing. `countsQueued`: also the records that are queued already,
- * because nobody runs who would write them.
+ * Compares the occurrence records, and this archiver's evidence, that a place lists with those that it was given. A missing
+ * document is queued to be written again. Gives how many are missing. `countsQueued`: counts the records that are queued
+ * already as well, because no archive runs that would write them.
  */
 export async function compareDocuments(
   store: ObjectReader,

@@ -7,13 +7,13 @@ import type { ListingComparison } from './scrub.ts';
 /** Asks by name for blobs that the catalog says are there, and that the listing does not name, or with another size. */
 export type AskByName = (doubtful: readonly ContentEntry[]) => Promise<void>;
 
-/** Told every so many entries. */
+/** Entries between two reports of progress. */
 const PROGRESS_ENTRIES = 10_000;
 const PAGE_ENTRIES = 1_000;
 
 /**
- * A backend's listing against the catalog, and the catalog against the listing. One bit a content is held in memory and
- * one page of doubtful ones, whatever the listing leaves out: ten million blobs cost 1.2 MiB.
+ * Compares a backend's listing with the catalog, in both directions. Memory holds one bit for each content and one page
+ * of doubtful ones, whatever the listing leaves out: ten million blobs cost 1.2 MiB.
  */
 export async function compareListing(
   store: Pick<ObjectStore, 'id' | 'list'>,
@@ -26,7 +26,7 @@ export async function compareListing(
   let listed = 0;
   let unknown = 0;
   for await (const entry of listBlobs(store, signal)) {
-    // Not purged, or not to be: nobody's business here.
+    // A withheld blob is not checked here, whether it is purged or not.
     if (catalog.withheld.has('hashTypeUnsaid' in entry ? { ...entry, hashType: null } : entry)) continue;
     listed += 1;
     if (listed % PROGRESS_ENTRIES === 0) progress(listed);
@@ -39,12 +39,12 @@ export async function compareListing(
     const last = page.at(-1);
     if (last === undefined) return { listed, unknown };
     after = last;
-    // What arrived while the listing was under way may be missing in it by right.
+    // A blob that arrived while the listing was under way may be missing in it by right.
     const doubtful = page
       .filter((sequence) => seen.covers(sequence) && !seen.has(sequence))
       .flatMap((one) => catalog.replicas.at(one) ?? []);
     if (doubtful.length > 0) await askByName(doubtful);
-    // Whatever else this process does has its turn between two pages.
+    // The other work of this process has its turn between two pages.
     await turn();
   }
 }

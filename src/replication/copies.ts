@@ -15,13 +15,13 @@ export interface BadCopy {
 
 export interface CopySearch {
   readonly found: { readonly blob: VerifiedBlob; readonly from: string } | null;
-  /** What was found wrong on the way. */
+  /** Bad copies that were found on the way. */
   readonly bad: readonly BadCopy[];
   /** Places that could not answer: as long as there is one, nothing is known to be absent. */
   readonly faults: readonly StorageError[];
 }
 
-/** A backend that has not answered by then gets company. */
+/** When a backend has not answered by then, the next one is asked as well. */
 const HEDGE_MS = 500;
 
 /** All the places that can hold a content, as one: nearest first, every byte verified. */
@@ -56,7 +56,7 @@ export class Copies {
     return { found, bad, faults };
   }
 
-  /** What was brought from here came out wrong: a file can rot without being touched. */
+  /** Notes that bytes from here came out wrong elsewhere: a file can rot without being touched. */
   doubt(name: ContentName): void {
     this.#rehash.doubt(name);
   }
@@ -79,7 +79,7 @@ export class Copies {
     }
   }
 
-  /** No place has it any more, and this process serves it still: that is a copy to mend from. */
+  /** No place has the blob any more, and this process still serves it from memory: that copy can repair the others. */
   async #inMemory(name: ContentName): Promise<{ blob: VerifiedBlob; from: string } | null> {
     const copy = this.#held.copyOf(name);
     const blob = copy === null ? null : await this.#verifier.verify(copy);

@@ -11,7 +11,7 @@ export function noSource(entry: ContentEntry, backend: string, faults: number): 
   });
 }
 
-/** It was acknowledged, and is not there as it should be. */
+/** The store acknowledged the blob, and does not hold it as it should. */
 export function notKept(entry: ContentEntry, backend: string, found: 'good' | 'missing' | 'damaged'): ArchiveError {
   const what = { good: 'does not pin', missing: 'says it has not got', damaged: 'gives other bytes than' }[found];
   return new ArchiveError(
@@ -25,7 +25,7 @@ export function notKept(entry: ContentEntry, backend: string, found: 'good' | 'm
   );
 }
 
-/** The same of an object beside the blobs; of one that was to be deleted, it is still there. */
+/** The same for an object beside the blobs. For a deletion: the object is still there. */
 export function objectNotKept(path: string, backend: string, found: 'missing' | 'damaged'): ArchiveError {
   const what = found === 'missing' ? 'says it has not got it' : 'gives something else';
   return new ArchiveError(

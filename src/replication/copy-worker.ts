@@ -12,26 +12,26 @@ import { takesAndGives } from '../storage/probe.ts';
 import { isNotKept, objectNotKept } from './copy-fault.ts';
 import { NotReachedYet } from './site.ts';
 
-/** Where copies lie: the data folder, or a backend with names. */
+/** A place of copies: the data folder, or a backend with names. */
 export type CopyPlace = Pick<ObjectStore, 'id' | 'probe'>;
 
 /** One copy that is not yet what it is to be. */
 export interface Move {
   readonly kind: CopiedKind;
   readonly object: number;
-  /** As it is told. */
+  /** The path that messages name. */
   readonly path: string;
 }
 
 /**
- * What a place has of an object when it is asked again. `good`: the object as it is to be, or for one that is to go, nothing
- * of it. `not-now`: nobody is to move it any more.
+ * The state of an object at a place that is asked again. `good`: the object is as it is to be, or is gone where it is to be
+ * deleted. `not-now`: the move is not due any more.
  */
 export type CopyFound = 'good' | 'missing' | 'damaged' | 'not-now';
 
 /**
- * What tells one kind of object from another: which copies are due, how one is moved, and what is recorded then. A move
- * that is repeated after a crash must be harmless.
+ * One kind of object: which copies are due, how one is moved, and what is recorded then. A move that is repeated after a
+ * crash must be harmless.
  */
 export interface CopyKind<P extends CopyPlace, M extends Move> {
   readonly name: 'evidence' | 'records' | 'custom';
@@ -43,13 +43,13 @@ export interface CopyKind<P extends CopyPlace, M extends Move> {
   /** Before anything is brought anywhere. */
   prepare(signal: AbortSignal): Promise<void>;
   /**
-   * Those behind this one, in the order in which they are moved; null: from the beginning. What rests is not among them,
-   * unless somebody waits for it (`isAsked`).
+   * The moves behind this one, in the order in which they are made; null: from the beginning. A move that rests is not among
+   * them, unless a command waits for it (`isAsked`).
    */
   due(place: P, after: M | null, limit: number, isAsked: boolean): readonly M[];
   /**
-   * `brought`: the place acknowledged it, which proves nothing yet. `not-now`: nobody is to move it any more, or not yet. An
-   * error: it cannot be made, which is no fault of the place. Throws what the place causes.
+   * `brought`: the place acknowledged the object, which proves nothing yet. `not-now`: the move is not due any more, or not
+   * yet. An error: the object cannot be made, which is no fault of the place. Throws what the place causes.
    */
   move(move: M, place: P, signal: AbortSignal): Promise<'brought' | 'not-now' | Error>;
   /** Asks the place what it has of the object now, and verifies that as the kind says. Throws what the place causes. */
@@ -71,8 +71,8 @@ const GROUP = 64;
 const READ_AT_A_TIME = 8;
 const RESTING_HINT = 'Each is tried again by itself. Look at that server, its disks and any cache before it.';
 /**
- * Objects come one by one, and a round looks through all that wait and tries again what cannot be made: whatever comes within
- * this time shares one round, so that the arrival of many does not cost the square of their number.
+ * Objects come one by one, and a round looks through all that wait and tries again what cannot be made. All that come within
+ * this time share one round, so that the arrival of many does not cost the square of their number.
  */
 const LINGER_MS = 1_000;
 /** Until a place that is being let in is asked again. */
@@ -82,9 +82,9 @@ const NOT_REACHED_MS = 1_000;
  * Moves the copies of one kind beside the blobs to what they are to be, in rounds: their order counts. Of one name a deletion
  * goes before what is written, and an earlier state before a later one; what cannot be made yet is tried again in the next
  * round. Blobs go through a `Replicator` instead, many at a time: their order proves nothing, and each rests by itself.
- * It works at each place at its own pace, so that one that is away holds up no other, and one object that it refuses no other
- * object. Each of these rests for itself, and their number is told. What a place acknowledged is asked for again, and only
- * what it has then counts as done.
+ * It works at each place at its own pace: a place that is away holds up no other place, and a refused object no other object.
+ * Each refused object rests for itself, and their number is reported. What a place acknowledged is asked for again, and
+ * only what it has then counts as done.
  */
 export class CopyWorker<P extends CopyPlace, M extends Move> {
   readonly #kind: CopyKind<P, M>;
@@ -92,7 +92,7 @@ export class CopyWorker<P extends CopyPlace, M extends Move> {
   readonly #conditions: ConditionBoard;
   /** One round at a time at each place: an older state must not arrive after a later one, nor a record after its deletion. */
   readonly #turns = new Map<string, Promise<unknown>>();
-  /** How many objects each place was last told to refuse. */
+  /** Number of refused objects that was reported last, by place. */
   readonly #told = new Map<string, number>();
 
   constructor(kind: CopyKind<P, M>, catalog: Catalog, conditions: ConditionBoard) {
@@ -135,7 +135,7 @@ export class CopyWorker<P extends CopyPlace, M extends Move> {
     const { changes } = this.#kind;
     let seen = changes.notifications;
     const wake = {
-      // What comes during a round ends the pause after it early, and never leaves it out.
+      // An object that comes during a round ends the pause after that round early, and never leaves the pause out.
       notifications: 0,
       wait: async (ms: number) => {
         if (changes.notifications === seen) await changes.wait(ms, signal);
@@ -150,7 +150,7 @@ export class CopyWorker<P extends CopyPlace, M extends Move> {
         await this.#inTurn(place, () => this.#moveAll(place, false, signal));
         return this.#catalog.copies.idleMs(this.#kind.copied, place.id, lookedMs);
       } catch (error) {
-        // Whoever lets it in tells what keeps it out.
+        // The admission of the backend reports what keeps it out.
         if (error instanceof NotReachedYet) return NOT_REACHED_MS;
         throw error;
       }
@@ -158,7 +158,7 @@ export class CopyWorker<P extends CopyPlace, M extends Move> {
     return this.#repeat(place, round, signal, wake);
   }
 
-  /** What fails is told, and the archive is ready all the same: bytes are archived and served. */
+  /** Reports a failure, and the archive is ready all the same: bytes are archived and served. */
   #repeat({ id }: P, step: Step, signal: AbortSignal, wake: LoopPolicy['wake'] = this.#kind.changes): Promise<void> {
     const subject = `chain:${this.#kind.name}:${id}` as const;
     const tell = (error: unknown) => {
@@ -169,7 +169,7 @@ export class CopyWorker<P extends CopyPlace, M extends Move> {
   }
 
   #inTurn<T>(place: P, work: () => Promise<T>): Promise<T> {
-    // Whoever asked is told what fails; the next one has its turn all the same.
+    // The caller gets the error; the next one has its turn all the same.
     const turn = (this.#turns.get(place.id) ?? Promise.resolve()).then(work);
     this.#turns.set(
       place.id,
@@ -266,7 +266,7 @@ export class CopyWorker<P extends CopyPlace, M extends Move> {
   }
 }
 
-/** Is it the fault of one object alone? A place that does not take and give something else is held for the one to blame. */
+/** Reports whether one object alone is at fault. A place that does not take and give another object is to blame itself. */
 export async function isOfOneObject(error: unknown, place: CopyPlace, signal: AbortSignal): Promise<boolean> {
   if (!isNotKept(error) && (!(error instanceof StorageError) || isOfTheStore(error))) return false;
   const findings = await place.probe(signal);

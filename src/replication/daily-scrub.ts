@@ -16,14 +16,14 @@ export interface DailyScrubModules {
   readonly catalog: Catalog;
   readonly damage: DamageWatch;
   readonly replication: Replication;
-  /** Whose evidence lies on the backends. */
+  /** The archiver whose evidence is checked on the backends. */
   readonly archiverId?: string;
   readonly custom: CustomUpkeep;
   readonly conditions: ConditionBoard;
   readonly log: Logger;
 }
 
-/** Compares the listings and reads a part of everything again, each day. What it finds wrong is queued to be mended. */
+/** Compares the listings and reads a part of everything again, each day. Bad copies are queued to be repaired. */
 export class DailyScrub {
   readonly #options: ScrubOptions;
   readonly #modules: DailyScrubModules;
@@ -33,7 +33,7 @@ export class DailyScrub {
     this.#modules = modules;
   }
 
-  /** @throws what kept a place from being looked at, after all others were. */
+  /** @throws the reason why a place could not be looked at, after all others were. */
   async slice(signal: AbortSignal): Promise<void> {
     const { replication, conditions, custom, log } = this.#modules;
     // A backend that is away is looked at another day.

@@ -7,7 +7,7 @@ import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 /** Copies that are told apart in memory; of more, the catalog alone knows which they are. */
 const MAX_REMEMBERED = 10_000;
 
-/** Records damaged or missing copies, queues them again, and keeps somebody told until they are good again. */
+/** Records damaged or missing copies, queues them again, and keeps a condition set until they are good again. */
 export class DamageWatch {
   readonly #catalog: Catalog;
   readonly #conditions: ConditionBoard;
@@ -39,7 +39,7 @@ export class DamageWatch {
 
   /** false: it is not there by right. */
   report(backend: string, name: ContentName): boolean {
-    // Looked for since before it was taken down, or let go.
+    // The search began before the blob was taken down or evicted.
     if (this.#catalog.withheld.has(name) || this.#isEvictedUnmined(name)) return false;
     this.#catalog.recordDamaged(backend, name);
     this.found.set(backend, (this.found.get(backend) ?? 0) + 1);
@@ -53,17 +53,17 @@ export class DamageWatch {
     return true;
   }
 
-  /** So many there were. Taken before a copy is read, it tells afterwards whether what was read is the last word. */
+  /** The number of reports. Taken before a copy is read, it tells afterwards whether a later report contradicts the reading. */
   get reports(): number {
     return this.#reports;
   }
 
-  /** Was it found damaged after there had been so many reports? Then what was read before proves nothing any more. */
+  /** Tells whether the copy was found damaged after so many reports. Then an earlier reading proves nothing any more. */
   isReportedAfter(backend: string, name: ContentName, reports: number): boolean {
     return (this.#damaged.get(keyOf(backend, name)) ?? this.#forgottenReport) > reports;
   }
 
-  /** Only what the catalog claims can be damaged: a backend may still wait for its copy, a cache may have let it go. */
+  /** Reports only copies that the catalog claims: a backend may still wait for its copy, a cache may have evicted it. */
   reportClaimed(entry: ContentEntry, bad: readonly { readonly backend: string }[]): void {
     if (bad.length === 0) return;
     for (const { backend, state } of this.#catalog.placementsOf(entry)) {
@@ -79,7 +79,7 @@ export class DamageWatch {
     this.#tellWhatIsLeft();
   }
 
-  /** Nobody is to hold it any more: it is not damaged, wherever it was. */
+  /** Drops a blob that no place is to hold any more: it is not damaged, wherever it was. */
   forget(name: ContentName): void {
     const before = this.#damaged.size;
     for (const key of this.#damaged.keys()) if (key.endsWith(keyOf('', name))) this.#damaged.delete(key);
@@ -96,7 +96,7 @@ export class DamageWatch {
     return this.#forgottenReport === 0 ? String(this.#damaged.size) : `More than ${this.#damaged.size}`;
   }
 
-  /** Those that the catalog says are damaged, as if each of them had been found just now. */
+  /** Reads the damaged copies from the catalog, as if each of them had been found just now. */
   #remember(): void {
     this.#forgottenReport = 0;
     for (const backend of this.#backends) {

@@ -13,7 +13,7 @@ export interface Confirmed {
   readonly silent: ReadonlySet<string>;
 }
 
-/** A backend that takes longer than this keeps the local copy: somebody waits for the room. */
+/** A backend that takes longer than this keeps the local copy: a write waits for the room. */
 const ANSWER_MS = 5_000;
 const AT_A_TIME = 8;
 
@@ -83,7 +83,7 @@ export class EvictionCheck {
     }
   }
 
-  /** Does the backend say that it has and keeps a blob of this size? */
+  /** Reports whether the backend says that it has and keeps a blob of this size. */
   async #isListed(site: Site, entry: ContentEntry, signal: AbortSignal): Promise<boolean> {
     const bounded = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
     const found = await site.judged(() => site.store.stat(entry, bounded), signal);

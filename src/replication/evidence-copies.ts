@@ -59,8 +59,8 @@ export class EvidenceCopies implements CopyKind<ObjectStore, EvidenceMove> {
   }
 
   /**
-   * What a catalog that is no more had written to the data folder is this archiver's own, and what is recorded since is later.
-   * A document that is not what its path says, or not signed as it has to be, is told, left where it is, and given to nobody.
+   * Takes the evidence that an earlier catalog wrote to the data folder for this archiver's own; evidence recorded since is
+   * later. A document that contradicts its path, or is not signed as it has to be, is reported, left there and not delivered.
    */
   async prepare(signal: AbortSignal): Promise<void> {
     const [catalog, conditions] = [this.#catalog, this.#conditions];
@@ -93,7 +93,7 @@ export class EvidenceCopies implements CopyKind<ObjectStore, EvidenceMove> {
       group = [];
     }
     catalog.losses.adoptEvidence(group);
-    // What was left is looked at again after each start, so that it stays told; what is in the catalog is later, and stays.
+    // Documents that were left are looked at again after each start, so that they stay reported; the catalog's own are later.
     if (unread + refused === 0) catalog.evidence.recordGiven(folder.id);
   }
 
@@ -140,7 +140,7 @@ function notTakenOver({ id }: ObjectStore, count: number, path: string, why: str
   };
 }
 
-/** As it lies on backends. */
+/** The text of the document on backends. */
 function textOf({ document }: EvidenceMove): string {
   const value: unknown = JSON.parse(document);
   return `${JSON.stringify(value, null, 2)}\n`;

@@ -38,7 +38,7 @@ export class FailingCopies {
     if (this.#failing.delete(sequence)) this.#clearIfNone();
   }
 
-  /** Drops the blobs that nobody is to bring there any more: taken down since, or let go. */
+  /** Drops the blobs that are not to be brought there any more: taken down since, or evicted. */
   forgetGone(): void {
     for (const [sequence, entry] of this.#failing) {
       const isWanted = this.#catalog

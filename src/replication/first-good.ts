@@ -3,7 +3,7 @@ export type Attempt<T> = (signal: AbortSignal) => Promise<T | null>;
 
 /**
  * The first of several places that gives something. They are asked in their order: the next one when the one before has
- * answered no or failed, or is slower than `hedgeMs`. Whoever is still under way when one has given it, is stopped.
+ * answered no or failed, or is slower than `hedgeMs`. The attempts still under way when one has given it are stopped.
  * null: each of them answered no. An attempt that throws ends the search: what a place failed with is its own to note.
  */
 export async function firstGood<T>(

@@ -10,11 +10,11 @@ import type { CopyFinding, Site } from './site.ts';
 export interface Holding {
   readonly id: string;
   readonly store: ObjectStore;
-  /** Where its occurrence records lie; null: it has none (IPFS). */
+  /** The store of its occurrence records; null: it has none (IPFS). */
   readonly records: ObjectStore | null;
   /** Sees that it belongs to our chain, and says so there again where that is gone. Absent: it has no place to say it. */
   bind?(signal: AbortSignal): Promise<void>;
-  /** What its copy is; one that seems bad is read again on a fresh connection before it is called so. */
+  /** The state of its copy; one that seems bad is read again on a fresh connection before it is called so. */
   look(name: ContentName, signal: AbortSignal): Promise<CopyFinding['kind']>;
 }
 

@@ -38,9 +38,9 @@ export class Home {
   }
 
   /**
-   * Resolves with the name of the store that holds it durably; one that is not the local store was read back. What no
-   * block has goes to no other: `archive/no-room-for-unmined` where there is no room for it here. `archive/no-place` for
-   * a blob that the local disk refuses while it takes others, and that no backend takes.
+   * Resolves with the name of the store that holds the blob durably; a copy outside the local store was read back. A blob that
+   * no block has goes to no backend: `archive/no-room-for-unmined` where there is no room for it here. `archive/no-place`: the
+   * local disk refuses the blob while it takes others, and no backend takes it.
    */
   async put(blob: VerifiedBlob, signal: AbortSignal, isUnmined = false): Promise<string> {
     const { store, room, sites } = this.#modules;
@@ -69,7 +69,7 @@ export class Home {
     throw refusal;
   }
 
-  /** As `put`, into the local store alone. false: there is no room for it. Throws what the disk says. */
+  /** Does what `put` does, into the local store alone. false: there is no room. Throws the error of the disk. */
   async putHere(blob: VerifiedBlob, signal: AbortSignal): Promise<boolean> {
     const { store, room, rehash } = this.#modules;
     for (;;) {
@@ -138,7 +138,7 @@ export class Home {
     return { by: null, refusal };
   }
 
-  /** What lay there already and is not it is read again on a fresh connection before it is replaced. */
+  /** Puts the blob. Other bytes under its name are read again on a fresh connection before they are replaced. */
   async #put(site: Site, blob: VerifiedBlob, signal: AbortSignal): Promise<CopyFinding['kind']> {
     const { store } = site;
     await site.judged(() => store.put(blob, 'create', signal), signal);
@@ -165,7 +165,7 @@ function noRoom(isCache: boolean, hasBackends: boolean, cause: unknown): Storage
   return new StorageError('storage/full', says, {
     details: { backend: 'local', operation: 'put' },
     retryable: true,
-    hint: 'Give the volume more room, or mend the backends that the status names; fetching goes on by itself then.',
+    hint: 'Give the volume more room, or repair the backends that the status names; fetching goes on by itself then.',
     cause,
   });
 }

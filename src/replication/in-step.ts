@@ -1,12 +1,12 @@
-/** What the catalog says that a place has, and what the place lists, under one name. */
+/** One name: the catalog's entry for a place, and the entry that the place lists. */
 export interface Pair<W, L> {
   readonly wanted: W | null;
   readonly listed: L | null;
 }
 
 /**
- * What a place is to hold and what it lists, both in the order of names, as one sequence: each name once. Nothing is held
- * but what either side reads ahead. `wanted`: the listing is read no further than to the last of those.
+ * Joins the entries that a place is to hold with the entries that it lists, both in the order of names: each name once. Only
+ * the entries that either side reads ahead are held. `wanted`: the listing is read no further than to the last of those.
  */
 export async function* inStep<W, L>(
   wanted: Iterable<W>,

@@ -5,9 +5,9 @@ import type { RehashRule, VerifiedBlob } from '../verify/verified-blob.ts';
 import type { CopyFinding } from './site.ts';
 
 /**
- * What the copy in the local store is. One that seems bad, or is not given, is read again before it is called so. What
- * the disk has and does not give, while it takes and gives something new, is damaged; a disk that is unwell as a whole is
- * a fault, and thrown. The same rule as `Site.examine` has for backends.
+ * Reads and hashes the copy in the local store. One that seems bad, or is not given, is read again before it is called so.
+ * A copy that the disk has and does not give, while it takes and gives another, is damaged; a fault of the whole disk is
+ * thrown. `Site.examine` has the same rule for backends.
  */
 export async function examineLocal(
   name: ContentName,

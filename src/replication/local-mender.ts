@@ -42,7 +42,7 @@ export class LocalMender {
       const lookedMs = catalog.nowMs();
       return (await this.mendSome(signal)) ? 0 : replicas.idleMs(store.id, lookedMs);
     };
-    // The disk is well when its blobs were read, not when there was nothing to mend.
+    // The disk is healthy when its blobs were read, not when there was nothing to repair.
     const tell = (error: unknown) => {
       if (error !== null) conditions.setError('disk', error);
     };
@@ -66,26 +66,26 @@ export class LocalMender {
     return damaged.length > 0;
   }
 
-  /** null: it is mended. What fails for one is no reason to leave the others. */
+  /** null: the copy is repaired. A failure for one copy is no reason to leave the others. */
   async #tryToMend(entry: ContentEntry, signal: AbortSignal): Promise<{ code: string; message: string } | null> {
     try {
       if (await this.#mend(entry, signal)) return null;
       return { code: 'archive/no-good-copy', message: 'No other place has a good copy that can be read now.' };
     } catch (error) {
       signal.throwIfAborted();
-      this.#modules.conditions.note('disk', `${entry.versionHash} cannot be mended now: ${messageOf(error)}`);
+      this.#modules.conditions.note('disk', `${entry.versionHash} cannot be repaired now: ${messageOf(error)}`);
       return { code: codeOf(error) ?? 'archive/unexpected', message: messageOf(error) };
     }
   }
 
   async #mend(entry: ContentEntry, signal: AbortSignal): Promise<boolean> {
     const { copies, home, room, store, damage } = this.#modules;
-    // A fault of the disk may have passed, or a fetch may have brought it anew.
+    // A fault of the disk may have passed, or a fetch may have brought the blob again.
     if (await this.#isProven(entry, signal)) return true;
     const { found, bad } = await copies.find(entry, signal, store.id);
     damage.reportClaimed(entry, bad);
     if (found === null) return false;
-    // What is replaced in place has its room already, and keeps it when it is not replaced.
+    // A copy that is replaced in place has its room already, and keeps it when it is not replaced.
     const before = room.isCache ? await store.stat(entry, signal).catch(() => null) : null;
     if (before !== null) room.giveBack(entry.sizeBytes);
     let isHere = false;

@@ -15,7 +15,7 @@ export interface DiskRoom {
 }
 
 export interface LocalRoomOptions {
-  /** `keep` deletes nothing, ever; `cache` lets go of what backends hold. */
+  /** `keep` deletes nothing, ever; `cache` evicts copies that backends hold. */
   readonly mode: 'keep' | 'cache';
   /** Bytes of blobs that a cache holds at most; null: as many as the disk has room for. */
   readonly budgetBytes: number | null;
@@ -29,26 +29,26 @@ export interface LocalRoomModules {
   readonly catalog: Catalog;
   readonly conditions: ConditionBoard;
   readonly eviction: Pick<EvictionCheck, 'answering' | 'confirm'>;
-  /** Is the list whole and the chain walked to its end, so that what no block has is known? */
+  /** Reports whether the list is whole and the chain walked to its end, so that the blobs in no block are known. */
   readonly knowsWhatIsMined: () => boolean;
   readonly clock: Clock;
 }
 
 /**
- * Left free for the catalog, which has to go on when blobs have no room: of a small disk, a share. Letting go needs room as
+ * Left free for the catalog, which has to go on when blobs have no room: of a small disk, a share. Evicting needs room as
  * well: the logs of the catalog and of the small blobs come to 40 MiB.
  */
 const RESERVE = { bytes: 268_435_456, share: 0.05, minBytes: 67_108_864, maxShare: 0.4 } as const;
-/** Somebody is told when less than this is free. */
+/** A condition is set when less than this is free. */
 const ALARM = { bytes: 5_368_709_120, share: 0.1, minBytes: 83_886_080, maxShare: 0.5 } as const;
-/** How long a look at the disk is good for. */
+/** Time for which a look at the disk is good. */
 const DISK_LOOK_MS = 1_000;
 const GRADES: readonly EvictionGrade[] = ['stored', 'held-elsewhere'];
 const EVICTED_TOGETHER = 32;
-/** A settled copy is read whole elsewhere before it goes, while somebody waits for the room. */
+/** A settled copy is read whole elsewhere before it goes, while a write waits for the room. */
 const ASKED_TOGETHER: Readonly<Record<EvictionSafety, number>> = { kept: EVICTED_TOGETHER, settled: 8 };
 
-/** How many bytes the local store may still take, and what gives way for more. */
+/** Decides how many bytes the local store may still take, and which copies give way for more. */
 export class LocalRoom {
   readonly #options: LocalRoomOptions;
   readonly #modules: LocalRoomModules;
@@ -57,11 +57,11 @@ export class LocalRoom {
   #lookedMs = Number.NEGATIVE_INFINITY;
   /** Claimed and perhaps not written yet: a look at the disk does not show it. */
   #underWayBytes = 0;
-  /** What the last look may not have shown: then under way, or claimed since. A disk can fill within one look's time. */
+  /** Bytes that the last look may not have shown: then under way, or claimed since. A disk can fill between two looks. */
   #unseenBytes = 0;
   #isLow = false;
-  /** One at a time: what is let go for one blob is not counted for another, nor deleted when it has come again.
-   * What fails is told to whoever asked; the next one has its turn all the same. */
+  /** One at a time: room that is freed for one blob is not counted for another, nor is a blob deleted that has come again.
+   * The caller gets the error; the next one has its turn all the same. */
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(options: LocalRoomOptions, modules: LocalRoomModules) {
@@ -109,7 +109,7 @@ export class LocalRoom {
     return turn;
   }
 
-  /** Lets go of what nobody mined in time. Gives how many went. */
+  /** Evicts blobs that were not mined in time. Gives how many went. */
   expire(entries: readonly ContentEntry[], signal: AbortSignal): Promise<number> {
     const turn = this.#turn.then(async () => {
       const gone = this.#modules.catalog.unmined.recordEvicted(entries, 'expired');
@@ -125,12 +125,12 @@ export class LocalRoom {
     this.#underWayBytes -= bytes;
   }
 
-  /** What was claimed was not written. */
+  /** The bytes that were claimed were not written. */
   giveBack(bytes: number): void {
     this.#usedBytes -= bytes;
   }
 
-  /** What was given back is still there. */
+  /** The bytes that were given back are still there. */
   takeBack(bytes: number): void {
     this.#usedBytes += bytes;
   }
@@ -140,14 +140,14 @@ export class LocalRoom {
     this.#lookedMs = Number.NEGATIVE_INFINITY;
   }
 
-  /** As `claim`, for what need not be here: only older blobs that are stored elsewhere give way to it. */
+  /** Claims room for a blob that need not be here: only older blobs that are stored elsewhere give way to it. */
   claimSpare(bytes: number, signal: AbortSignal): Promise<boolean> {
     const turn = this.#turn.then(() => this.#claimSpare(bytes, signal));
     this.#turn = turn.catch(() => {});
     return turn;
   }
 
-  /** The disk said that it is full, whatever was measured: lets go of what it can. true: something went. */
+  /** Evicts what it can, because the disk said that it is full, whatever was measured. true: something went. */
   relieve(signal: AbortSignal): Promise<boolean> {
     const turn = this.#turn.then(async () => {
       this.#lookedMs = Number.NEGATIVE_INFINITY;
@@ -188,7 +188,7 @@ export class LocalRoom {
     return freeBytes - this.#unseenBytes - bytes >= limitOf(RESERVE, totalBytes);
   }
 
-  /** A look is good for a while, but neither for turning somebody away nor past the point where it is to be told. */
+  /** A look is good for a while, but neither for refusing a write nor past the point where the condition is to be set. */
   async #look(bytes: number): Promise<DiskRoom> {
     const steadyMs = this.#modules.clock.steadyMs();
     if (this.#disk !== null && steadyMs - this.#lookedMs < DISK_LOOK_MS) {
@@ -288,14 +288,14 @@ export class LocalRoom {
   }
 }
 
-/** Nobody aborts it. */
+/** Never aborts. */
 const UNSTOPPED = new AbortController().signal;
 
 interface FreeLimit {
   readonly bytes: number;
   readonly share: number;
   readonly minBytes: number;
-  /** Of a disk so small that even the least would be most of it. */
+  /** The limit of a disk so small that even `minBytes` would be most of it. */
   readonly maxShare: number;
 }
 

@@ -9,9 +9,9 @@ import type { Site } from './site.ts';
 const PAGE_ENTRIES = 1_000;
 
 /**
- * One bucket under two addresses is one place, and a copy there counts once. Of two backends that are one place the one
- * with more proven copies is used, else the first to be let in, and the other is not. Addresses do not tell: a mark that
- * is written through one backend and is found through another does.
+ * One bucket under two addresses is one place, and a copy there counts once. Of two such backends only one is used: the one
+ * with more proven copies, else the first to be let in. Addresses do not tell: a mark that is written through one backend
+ * and is found through another does.
  */
 export class OnePlace {
   readonly #sites: readonly Site[];
@@ -37,7 +37,7 @@ export class OnePlace {
         return;
       }
       const { replicas } = this.#catalog;
-      // What was proven through one address is not proven through the other: the one with more stays over restarts.
+      // A copy proven through one address is not proven through the other: the one with more stays over restarts.
       if (replicas.goodCount(site.id) <= replicas.goodCount(other.id)) {
         await this.#discount(site, signal);
         throw samePlace(site.id, other.id);
@@ -73,7 +73,7 @@ export class OnePlace {
     }
   }
 
-  /** What was proven through the second address, by a run that did not know, counts no more. */
+  /** Discounts the copies that an earlier run, which did not know, proved through the second address. */
   async #discount(site: Site, signal: AbortSignal): Promise<void> {
     const { replicas } = this.#catalog;
     for (let after = 0; ; ) {

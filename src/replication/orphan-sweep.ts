@@ -9,9 +9,9 @@ import { examineLocal } from './local-copy.ts';
 import type { LocalRoom } from './local-room.ts';
 
 /**
- * Finds at the start what lies in a cache and in no books: a cache takes a copy out of the books first, and a crash may
- * come before the bytes are deleted. A good one is put back into the books, where the cache lets it go in its turn; one
- * that was let go for good is deleted. What nobody knows is left alone: a queued blob is taken over from there.
+ * Finds at the start the copies in a cache that the catalog does not know. A cache takes a copy out of the catalog first, and
+ * a crash may come before the bytes are deleted. A good copy is recorded again, and the cache evicts it in its turn. A blob
+ * that was evicted for good is deleted. An unknown blob is left alone: a queued blob is taken over from there.
  */
 export class OrphanSweep {
   readonly #store: LocalStore;
@@ -46,7 +46,7 @@ export class OrphanSweep {
       this.#conditions,
       this.#log,
     ];
-    // While the catalog is made anew, nothing that lies here is in it.
+    // While the catalog is rebuilt, it knows none of the files here.
     if (!room.isCache || !catalog.isRebuilt()) return;
     let found = 0;
     try {

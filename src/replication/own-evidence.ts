@@ -3,7 +3,7 @@ import { parseBoundedJson } from '../core/blob/bounded-json.ts';
 import { HoldfastError, messageOf } from '../core/blob/errors.ts';
 import { type Attestation, checkAttestation, equivocationOf, parseAttestation } from '../verify/attestation.ts';
 
-/** Whose evidence it is to be. */
+/** The archiver that the evidence is to belong to. */
 export interface EvidenceOwner {
   readonly archiverId: string;
   /** Every key that this archiver has signed with, as far as its key file tells. */
@@ -14,10 +14,10 @@ const ATTESTATION = /^attestations\/(?:whole\/(?<month>\d{4}-\d\d)|ranges\/(?<ra
 const EQUIVOCATION = /^equivocations\/(?<key>[0-9a-f]{64})\.json$/;
 
 /**
- * Why a document that lies below `audit/<archiver id>/` is not taken for evidence of this archiver; null: nothing speaks
- * against it. What is signed must be signed: by a key of this archiver, or where it accuses another one, by the key that it
- * accuses. A document must also be what its path says, for it is looked up by its path. A loss, an audit and an outage are
- * this archiver's own word and nothing proves them; they are read from nowhere but its own data folder.
+ * The reason why a document below `audit/<archiver id>/` is not taken for evidence of this archiver; null: nothing speaks
+ * against it. A statement must be signed by a key of this archiver, and an accusation by the key that it accuses.
+ * A document must also be what its path says, for it is looked up by its path. A loss, an audit and an outage are this
+ * archiver's own word and nothing proves them; they are read from nowhere but its own data folder.
  */
 export async function whyNotOwn(path: string, document: string, owner: EvidenceOwner): Promise<string | null> {
   try {
@@ -65,7 +65,7 @@ async function whyUnsigned(attestation: Attestation): Promise<string | null> {
   return (await checkAttestation(attestation, null)).find(({ ok }) => !ok)?.says ?? null;
 }
 
-/** What this version cannot read makes nothing lost, and is kept as it is. */
+/** A document that this version cannot read makes nothing lost, and is kept as it is. */
 function whyNoLoss(path: string, document: string): string | null {
   const loss = parseLossDocument(document);
   if (loss === null || path.startsWith(`${lossFolder(loss)}/`)) return null;

@@ -28,12 +28,12 @@ const FILL_GROUP = 1_024;
 const BEGINNING = { height: -1, transactionIndex: -1 } as const;
 
 /**
- * The record of each final occurrence is written to every backend with names, and deleted where it was withdrawn: before
- * anything is written, for the same transaction can be final again under the same name, in another block. One that was put
- * while its block was taken back is queued to be deleted, and never marked as written. A crash between the put and the mark
- * leaves it queued, and the same text is put again. What was put is read back and has to prove its occurrence, and of what
- * was deleted nothing may lie there. A deletion waits for a backend that is away, also over a restart, and a
- * backend that is configured later loses all that was ever withdrawn. Archivers that share a bucket write the same record.
+ * The record of each final occurrence is written to every backend with names, and deleted where it was withdrawn. Deletions
+ * come before writes, for the same transaction can be final again under the same name, in another block. A record that was
+ * put while its block was taken back is queued to be deleted, and never marked as written. A crash between the put and the
+ * mark leaves it queued, and the same text is put again. A record that was put is read back and has to prove its occurrence;
+ * a deleted one must be gone. A deletion waits for a backend that is away, also over a restart. A backend that is configured
+ * later loses all that was ever withdrawn. Archivers that share a bucket write the same record.
  */
 export class RecordCopies implements CopyKind<ObjectStore, RecordMove> {
   readonly name = 'records';
@@ -43,7 +43,7 @@ export class RecordCopies implements CopyKind<ObjectStore, RecordMove> {
   readonly changes: Notifier;
   readonly #catalog: Catalog;
   readonly #chain: Pick<ChainState, 'finalHeight' | 'moved'>;
-  /** Asked for the blocks of records that were not made when they were walked. */
+  /** Gives the blocks of records that were not made when the blocks were walked. */
   readonly #node: ChainNode;
   /** The block that was read last: what is due comes in the order of the chain. */
   #lastRead: ProvenBlock | null = null;
@@ -79,7 +79,7 @@ export class RecordCopies implements CopyKind<ObjectStore, RecordMove> {
   async move({ path, due, withdrawn }: RecordMove, store: ObjectStore, signal: AbortSignal) {
     if (withdrawn !== undefined) await deleteFrom(store, path, withdrawn, signal);
     if (due === undefined) return 'brought';
-    // Its block may leave the branch at any time: then it is nobody's to make or to write.
+    // The block may leave the branch at any time: then the record is neither made nor written.
     const text = this.#isOurs(due) ? await this.#textOf(due, store, signal) : null;
     if (text === null || !this.#isOurs(due)) return 'not-now';
     if (text instanceof Error) return text;
@@ -89,7 +89,7 @@ export class RecordCopies implements CopyKind<ObjectStore, RecordMove> {
 
   /** A record is good when it proves its occurrence, whichever archiver wrote it. */
   async find({ path, due, withdrawn }: RecordMove, store: ObjectStore, signal: AbortSignal): Promise<CopyFound> {
-    // Of a block that has come back, what lies there is right, whichever archiver wrote it.
+    // The record of a block that has come back is right, whichever archiver wrote it.
     const isGone = withdrawn !== undefined && !this.#isOurs(withdrawn);
     if (isGone && (await lies(store, path, withdrawn, signal))) return 'damaged';
     if (due === undefined) return 'good';
@@ -108,7 +108,7 @@ export class RecordCopies implements CopyKind<ObjectStore, RecordMove> {
       id,
       done.flatMap(({ withdrawn }) => withdrawn?.sequence ?? []),
     );
-    // What a reorganisation took while it was put is queued to be deleted, and does not count as written.
+    // A record that a reorganisation withdrew while it was put is queued to be deleted, and does not count as written.
     records.recordWritten(
       id,
       done.flatMap(({ due }) => due ?? []),
@@ -200,7 +200,7 @@ function completed({ sizeBytes }: DueRecord, record: string): string {
   return encodeOccurrenceRecord({ ...decodeOccurrenceRecord(value), size: sizeBytes });
 }
 
-/** Where object lock keeps it, a tombstone beside it says which block it spoke of: the same name can be right later. */
+/** Deletes the record. Where object lock keeps it, a tombstone names its block: the same name can be right later. */
 async function deleteFrom(
   store: ObjectStore,
   path: RecordPath,
@@ -216,7 +216,7 @@ async function deleteFrom(
   }
 }
 
-/** Does the record of that block still lie there as one that holds? Another archiver may have written that of another block. */
+/** Reports whether the record of that block is still valid there. Another archiver may have written one of another block. */
 async function lies(
   store: ObjectStore,
   path: RecordPath,

@@ -11,11 +11,11 @@ import { noteRecordedFloor } from './recorded-floor.ts';
 /** A place as a walk over all that lies there sees it: a backend, or the data folder. */
 export interface ReindexedPlace {
   readonly store: Pick<ObjectStore, 'id' | 'properties' | 'list' | 'probe'>;
-  /** Need it not be read again? */
+  /** Reports whether the blob need not be read again. */
   isKnown(entry: ListedBlob): boolean;
-  /** How many bytes lie there under this name and hash to it; null: none. */
+  /** Number of bytes under this name that hash to it; null: none do. */
   prove(name: ContentName, signal: AbortSignal): Promise<number | null>;
-  /** These were proven there. */
+  /** Records blobs that were proven there. */
   record(found: readonly SpooledContent[]): void;
 }
 
@@ -31,13 +31,13 @@ const AT_A_TIME = 8;
 const GROUP_ENTRIES = 128;
 /** After so many that were not given, one after the other, it is looked whether the place is there at all. */
 const FAULTS_IN_A_ROW = 8;
-/** More than this many are not remembered: the place is begun anew. */
+/** More than this many are not remembered: the walk over the place begins again. */
 const MAX_UNREAD = 100_000;
 
 /**
- * The catalog made again of what lies at one place: every blob that is listed there and not known to be is read, hashed, and
- * given its row; so are custom bytes; and how far down records lie is noted. A blob that is not given goes into `unread`, and
- * the others go on. It lasts over several walks: what is in `unread` already is passed over, and `again` reads that alone.
+ * Rebuilds the catalog from one place: every blob that is listed there and not known to be is read, hashed, and given its
+ * row; so are custom bytes; and the lowest height of a record is noted. A blob that is not given goes into `unread`, and
+ * the others go on. It lasts over several walks: blobs in `unread` are passed over, and `again` reads those alone.
  */
 export class Reindex {
   readonly unread = new Map<string, ListedBlob>();
@@ -48,7 +48,7 @@ export class Reindex {
   readonly #told: (adopted: Adopted) => void;
   #customFault: string | null = null;
 
-  /** `told`: of how far it has come. */
+  /** `told` is called with the progress. */
   constructor(
     place: ReindexedPlace,
     catalog: Catalog,
@@ -67,7 +67,7 @@ export class Reindex {
     return this.#place.store.id;
   }
 
-  /** Why custom bytes there could not be read, or not all; null: they were. */
+  /** The reason why custom bytes there could not be read, or not all; null: they were. */
   get customFault(): string | null {
     return this.#customFault;
   }
@@ -77,7 +77,7 @@ export class Reindex {
     return await this.#walk(listBlobs(this.#place.store, signal), isPassedOver, signal);
   }
 
-  /** What lies there beside the blobs. Gives what was found of custom bytes, by place. */
+  /** Indexes the objects beside the blobs. Gives the custom bytes that were found, by place. */
   async others(signal: AbortSignal): Promise<Readonly<Record<string, AdoptedCustom>>> {
     const found = await this.#custom(signal);
     await noteRecordedFloor(this.#place.store, this.#catalog, signal);
@@ -107,7 +107,7 @@ export class Reindex {
     const count = { adopted: 0, damaged: 0 };
     let faultsInARow = 0;
     let group: SpooledContent[] = [];
-    /** What ends it: no fault of one blob does. */
+    /** The failure that ends the walk; a fault of one blob does not. */
     let failure: { readonly error: unknown } | null = null;
     const told = (): Adopted => ({ ...count, unread: this.unread.size });
     const commit = () => {
@@ -140,7 +140,7 @@ export class Reindex {
         if (failure !== null) break;
         if (isPassedOver(entry) || this.#isKnown(entry)) continue;
         if (namesOf(entry).some((name) => catalog.withheld.has(name))) continue;
-        // Nobody may be waiting when it fails, for the next page of the listing is: it is thrown where it is looked at.
+        // The loop may be waiting for the next page of the listing when this fails: the error is thrown after the loop.
         const work = take(entry)
           .catch((error: unknown) => {
             failure ??= { error };
@@ -151,7 +151,7 @@ export class Reindex {
       }
     } finally {
       await Promise.all(underWay);
-      // What was read is kept also when the listing breaks off: it is not read again.
+      // Blobs that were read are recorded also when the listing breaks off: they are not read again.
       commit();
     }
     throwIfFailed(failure);

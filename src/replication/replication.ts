@@ -48,7 +48,7 @@ export interface ReplicationModules {
   readonly chain: (signal: AbortSignal) => Promise<BlockHash | null>;
   readonly poller: NodeListing;
   readonly welcome?: (site: Site, signal: AbortSignal) => Promise<void>;
-  /** Is what no block has known to be in none? */
+  /** Reports whether a blob that no known block has is in no block at all. */
   readonly knowsWhatIsMined: () => boolean;
   readonly clock: Clock;
 }
@@ -104,7 +104,7 @@ export class Replication {
       ...this.#replicators.map((replicator) => replicator.run(signal)),
       this.mender.run(signal),
       this.rowSalvage.run(signal),
-      // What is read from backends is kept only behind it: it may be what the sweep looks at.
+      // Blobs that are read from backends are cached only after the sweep, which may be looking at the same ones.
       this.orphans.run(signal).then(() => this.cacheFill.run(signal)),
     ]);
   }
@@ -141,7 +141,7 @@ export class Replication {
 
   /**
    * Brings to these backends all that can be brought there now. Beside an archive that runs, which brings new blobs there
-   * by itself and for ever: until nothing is damaged there, or no more of it can be mended.
+   * by itself and for ever: until nothing is damaged there, or no more of it can be repaired.
    */
   async drain(backends: readonly string[], signal: AbortSignal): Promise<void> {
     const chosen = this.#replicators.filter(({ id }) => backends.includes(id));

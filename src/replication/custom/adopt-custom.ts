@@ -8,7 +8,7 @@ import type { CustomPlace } from './custom-place.ts';
 export interface AdoptingCustom {
   readonly catalog: Catalog;
   readonly hasher: BlobHasher;
-  /** Does the chain's dialect know custom commitments? In every other one such bytes are corruption, whoever has them. */
+  /** Whether the chain's dialect knows custom commitments. In every other dialect such bytes are corruption. */
   readonly isAllowed: boolean;
 }
 
@@ -56,7 +56,7 @@ export async function adoptCustom(
   return counts;
 }
 
-/** What the version hash is a hash of, is a blob, and no custom commitment. */
+/** Reports whether the version hash is a hash of the bytes: then they are a blob, and no custom commitment. */
 export function matchesAnyHash(versionHash: VersionHash, bytes: Uint8Array, hasher: BlobHasher): boolean {
   return HASH_TYPES.some((hashType) => encodeHex(hashWith(hasher, hashType, bytes)) === versionHash);
 }

@@ -47,7 +47,7 @@ class CheckedCustom implements CheckedCopies<KeptCustom> {
     let [listed, unknown] = [0, 0];
     const all = this.#place.list(null, signal);
     for await (const { wanted: known, listed: entry } of inStep(this.#known(), all, customPath, 'all')) {
-      // Not purged, or not to be: nobody's business here.
+      // A withheld content is not checked here, whether it is purged or not.
       if (entry !== null && withheld.has({ versionHash: entry.versionHash, hashType: null })) continue;
       listed += entry === null ? 0 : 1;
       if (known === null) unknown += entry === null || custom.isKnown(entry) ? 0 : 1;
@@ -57,7 +57,7 @@ class CheckedCustom implements CheckedCopies<KeptCustom> {
     return { listed, unknown, missingRecords: 0 };
   }
 
-  /** What the place is to list, in the order of names. */
+  /** The entries that the place is to list, in the order of names. */
   *#known(): Generator<KeptCustom, void, undefined> {
     for (let after: CustomEntry | null = null; ; ) {
       const page: KeptCustom[] = this.#catalog.custom.goodByName(this.backend, after, PAGE_ENTRIES);
@@ -67,7 +67,7 @@ class CheckedCustom implements CheckedCopies<KeptCustom> {
     }
   }
 
-  /** Good is recorded at once: no number tells later whether somebody has found it damaged since it was read. */
+  /** Good is recorded at once: no number tells later whether another check has found it damaged since it was read. */
   async look(entry: KeptCustom, signal: AbortSignal) {
     const { kind } = await this.#place.look(entry, signal);
     if (kind === 'good') this.#catalog.custom.record(entry, entry.sizeBytes, this.backend);

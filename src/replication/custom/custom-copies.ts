@@ -14,7 +14,7 @@ interface CustomMove extends Move {
   readonly entry: KeptCustom;
 }
 
-/** What no place had is looked for everywhere again after this. */
+/** Pause before a content that no place had is looked for everywhere again. */
 const LOST_EVERY_MS = 300_000;
 /** Every round counts the contents again: from this many on, the count stops. */
 const MAX_COUNTED = 10_000;
@@ -32,7 +32,7 @@ export class CustomCopies implements CopyKind<CustomPlace, CustomMove> {
   readonly #places: CustomPlaces;
   readonly #conditions: ConditionBoard;
   readonly #clock: Pick<Clock, 'steadyMs'>;
-  /** By place: the end of the last round that looked for it. */
+  /** End of the last round that looked for lost contents, by place. */
   readonly #lookedMs = new Map<string, number>();
 
   constructor(
@@ -66,7 +66,7 @@ export class CustomCopies implements CopyKind<CustomPlace, CustomMove> {
   async move({ entry }: CustomMove, place: CustomPlace, signal: AbortSignal) {
     if ((await place.read(entry, signal)).kind === 'good') return 'brought';
     const { bytes } = await this.#places.find(entry, signal, place.id);
-    // It may have been taken down meanwhile: then nobody has to have it.
+    // The content may have been taken down meanwhile: then no place has to have it.
     if (bytes === null || !this.#catalog.custom.isKnown(entry)) return 'not-now';
     await place.put(entry, bytes, signal);
     return 'brought';
@@ -103,7 +103,7 @@ export class CustomCopies implements CopyKind<CustomPlace, CustomMove> {
         : {
             code: 'archive/custom-commitment',
             message: `${names < MAX_COUNTED ? '' : 'At least '}${names.toLocaleString('en')} blobs on chain have bytes at the node that match neither hash; one is ${first}. They are kept apart, unverified.`,
-            hint: 'Look at the node: either its cache is damaged, or somebody commits to something else. They are under /v1/custom/, and every node is asked again.',
+            hint: 'Look at the node: either its cache is damaged, or a transaction commits to something else. They are under /v1/custom/, and every node is asked again.',
             blocksReadiness: false,
           },
     );

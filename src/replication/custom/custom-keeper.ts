@@ -34,7 +34,7 @@ export class CustomKeeper {
     const keccak = parseVersionHash(encodeHex(hashWith(hasher, 'keccak256', bytes)));
     const name = { versionHash, keccak };
     if (catalog.custom.isGoodAt(places.folder.id, name)) return true;
-    // What was kept once and is damaged now need not come twice again.
+    // Bytes that were kept once and are damaged now need not come twice again.
     const isSame = this.#lastSeen.get(versionHash) === keccak || catalog.custom.isKnown(name);
     this.#lastSeen.set(versionHash, keccak);
     if (!isSame || !(await places.folder.bring(name, bytes, signal))) return false;

@@ -6,7 +6,7 @@ import { type BlobHasher, hashWith } from '../../verify/hasher.ts';
 import { admittedStore } from '../archive-sources.ts';
 import type { Site } from '../site.ts';
 
-/** What a place's copy turned out to be. `missing` is what it answered; a fault is an error, and thrown. */
+/** The state of a place's copy. `missing` is the place's answer; a fault is an error, and thrown. */
 export type CustomFinding =
   | { readonly kind: 'good'; readonly bytes: Uint8Array }
   | { readonly kind: 'missing' }
@@ -28,7 +28,7 @@ export class CustomPlace {
     this.#hasher = hasher;
   }
 
-  /** May it be asked and written to now? */
+  /** Reports whether the place may be asked and written to now. */
   get isUsable(): boolean {
     return this.#site === null || (this.#site.isAdmitted && !this.#site.isLeftAlone);
   }
@@ -37,7 +37,7 @@ export class CustomPlace {
     return this.#store.probe(signal);
   }
 
-  /** As they are there now, hashed. */
+  /** Reads the bytes that are there now, and hashes them. */
   async read(name: CustomName, signal: AbortSignal, store: ObjectStore = this.#store): Promise<CustomFinding> {
     const bytes = await store.get(name, signal);
     if (bytes === null) return { kind: 'missing' };
@@ -54,7 +54,7 @@ export class CustomPlace {
     return await site.afresh((store) => this.read(name, signal, admittedStore(site, store)));
   }
 
-  /** What lay there and was not these is copied aside before, and the name is never absent meanwhile. */
+  /** Writes the bytes. Other bytes under this name are copied aside before, and the name is never absent meanwhile. */
   async put({ versionHash, keccak }: CustomName, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
     await this.#store.put({ versionHash, keccak, bytes }, 'replace', signal);
   }

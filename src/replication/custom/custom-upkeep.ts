@@ -21,7 +21,7 @@ export interface CustomUpkeepModules extends AdoptingCustom {
   readonly clock: Pick<Clock, 'steadyMs'>;
 }
 
-/** What is done to custom bytes, standing still or running: check, repair, find again, delete. */
+/** The maintenance of custom bytes, with or without a running archive: check, repair and reindex. */
 export class CustomUpkeep {
   readonly places: CustomPlaces;
   readonly copies: CustomCopies;
@@ -42,7 +42,7 @@ export class CustomUpkeep {
     return this.places.all.filter(which).map((place) => customScrub(place, this.#modules.catalog));
   }
 
-  /** Takes in what these were found to hold besides, and mends what can be mended. Gives them, with what failed. */
+  /** Indexes what these places were found to hold besides, and repairs what can be repaired. Gives them, with what failed. */
   async repair(findings: readonly BackendFindings[], signal: AbortSignal): Promise<BackendFindings[]> {
     const after: BackendFindings[] = [];
     for (const found of findings) {
@@ -57,7 +57,10 @@ export class CustomUpkeep {
     return after;
   }
 
-  /** What one place holds, or all of them (null); of one version hash, or of all (null). Why some could not be asked is told. */
+  /**
+   * Indexes what one place holds, or all of them (null); of one version hash, or of all (null). `fault` gets why some could
+   * not be asked.
+   */
   async adopt(
     from: string | null,
     versionHash: VersionHash | null,

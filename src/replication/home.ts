@@ -100,8 +100,8 @@ export class Home {
   }
 
   /**
-   * The disk lost this blob once. The blob counts as held here only after a read, because otherwise a disk that takes the
-   * file and never gives it back makes the archiver fetch the same blob from the node again and again.
+   * The disk lost this blob once, so it counts as held here only after a read. A disk that takes the file and never gives it
+   * back would otherwise make the archiver fetch the blob from the node again and again.
    */
   async #readBack(blob: VerifiedBlob, signal: AbortSignal): Promise<void> {
     const finding = await examineLocal(blob, this.#modules.store, this.#modules.rehash, signal);

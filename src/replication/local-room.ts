@@ -221,7 +221,7 @@ export class LocalRoom {
     );
   }
 
-  /** Oldest first, of what is safest to let go. Out of the books before it is deleted: never a claim without bytes. */
+  /** Evicts the safest copies, oldest first. They leave the catalog before they are deleted: never a claim without bytes. */
   async #evictSafest(signal: AbortSignal): Promise<boolean> {
     const { unmined } = this.#modules.catalog;
     if (this.knowsWhatIsMined()) {
@@ -265,8 +265,8 @@ export class LocalRoom {
   }
 
   /**
-   * true: there was something to delete. What the disk refuses to delete is counted on, and keeps none of the others; nor
-   * does a stop: what is out of the books would lie here for ever.
+   * true: there was something to delete. A copy that the disk refuses to delete stays counted, and keeps none of the others.
+   * A stop does not either: copies that the catalog knows no more would stay here for ever.
    */
   async #delete(gone: readonly ContentEntry[], signal: AbortSignal): Promise<boolean> {
     let refusal: { readonly error: unknown } | null = null;

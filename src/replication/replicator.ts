@@ -35,21 +35,21 @@ export interface ReplicatorModules {
   readonly clock: Clock;
 }
 
-/** What was read back, when there had been so many reports of damage. */
+/** A copy that was read back, and the number of damage reports before that. */
 interface Proof {
   readonly entry: ContentEntry;
   readonly reports: number;
 }
 
-/** While somebody else tries whether the backend is back. */
+/** Pause while another request tries whether the backend is back. */
 const TRIED_MS = 500;
-/** For the next damaged copy to be mended, beside everything else that goes there. */
+/** Longest wait for the next damaged copy to be repaired, beside everything else that goes there. */
 const PATIENCE_MS = 30_000;
 const LOOK_AHEAD = 256;
 /** Bytes under way to one backend; the largest blob always may go alone. */
 const MAX_BYTES_UNDER_WAY = 33_554_432;
 const GROUP_LIMIT = 256;
-/** While others are on their way, nobody waits for the record of a copy: a synced commit holds up everything else here. */
+/** Copies on their way share a commit: a synced commit holds up everything else here, and no caller waits for a record. */
 const LINGER_MS = 250;
 /** Copies that failed before take at most this share of the requests: what fails again holds up nothing else. */
 const FAILED_SHARE = 0.125;
@@ -59,7 +59,7 @@ const LOOK_FOR_GONE_MS = 10_000;
 
 /**
  * Brings to one backend what it is to hold: put, fetched back by a question of its own, hashed again, and only then
- * recorded as good. It waits for nobody but its own backend, and nobody waits for it.
+ * recorded as good. It waits for its own backend alone, and nothing waits for it.
  */
 export class Replicator {
   readonly #options: ReplicatorOptions;
@@ -72,7 +72,7 @@ export class Replicator {
   #requestsUnderWay = 0;
   #bytesUnderWay = 0;
   #recordedMs = Number.NEGATIVE_INFINITY;
-  /** Of both parts of the queue: the next ones to be tried. */
+  /** The next copies to be tried, of both parts of the queue. */
   #queue: QueuedCopy[] = [];
   #failedQueue: QueuedCopy[] = [];
   #failedUnderWay = 0;
@@ -95,7 +95,7 @@ export class Replicator {
   async run(signal: AbortSignal): Promise<void> {
     const { conditions, site } = this.#modules;
     const subject = `backend:${site.id}` as const;
-    // The backend is well when a blob was read back from it, not when there was nothing to start.
+    // The backend is healthy when a blob was read back from it, not when there was nothing to start.
     const tell = (error: unknown) => {
       if (error !== null) conditions.setError(subject, error);
     };
@@ -214,7 +214,7 @@ export class Replicator {
     try {
       await this.#replicate(queued, signal);
     } finally {
-      // The one try after a pause is still to be made: without this nobody would ever make it.
+      // The one try after a pause is still to be made: without this no request would ever make it.
       if (site.questions === questions) site.breaker.notTried();
       if (attempts > 0) this.#failedUnderWay -= 1;
       this.#requestsUnderWay -= 1;
@@ -227,21 +227,21 @@ export class Replicator {
   async #replicate({ entry, state, attempts }: QueuedCopy, signal: AbortSignal): Promise<void> {
     const { site, catalog } = this.#modules;
     const { store } = site;
-    // What was called damaged is read again on a fresh connection, before anything is replaced.
+    // A copy that was called damaged is read again on a fresh connection, before anything is replaced.
     if (state === 'damaged' && (await this.#isThere(await site.examineAfresh(entry, signal), signal))) return;
     const { blob, faults } = await this.#source(entry, signal);
     if (blob === null) {
-      // Nobody else has it, and it was not looked for here: it may be here under an address that was another before.
+      // No other place has it, and this one was not asked: it may be here under an address that was another before.
       if (state === 'wanted' && (await this.#isThere(await site.read(entry, signal), signal))) return;
       throw noSource(entry, site.id, faults);
     }
     await this.#bandwidth.take(entry.sizeBytes, signal);
     // Taken down since it was queued: nothing is recorded of it either.
     if (catalog.withheld.has(entry)) return;
-    // What is not known to be there is not replaced; if something wrong is there, the read-back says so.
+    // A blob that is not known to be there is not replaced; if other bytes are there, the read-back says so.
     const mode = state === 'damaged' ? 'replace' : 'create';
     await site.judged(() => store.put(blob, mode, signal), signal);
-    // Not after a failure: a request that was given up may still be sending them.
+    // The bytes are kept after a failure: a request that was given up may still be sending them.
     forgetBytes(blob);
     // Purged while these bytes were on their way: the purge came before they did.
     if (catalog.withheld.find(entry).some(({ purge }) => purge)) {
@@ -251,7 +251,7 @@ export class Replicator {
     await this.#readBack(entry, attempts, signal);
   }
 
-  /** Is what the backend has already good and kept? What is good and not kept (a block without its pin) is put again, and is. */
+  /** Reports whether the copy there is good and kept. A good copy that is not kept (a block without its pin) is put again. */
   async #isThere(finding: CopyFinding, signal: AbortSignal): Promise<boolean> {
     const { site } = this.#modules;
     if (finding.kind !== 'good') return false;
@@ -272,7 +272,7 @@ export class Replicator {
     return { blob: found?.blob ?? null, faults: faults.length };
   }
 
-  /** After a failure it is looked at closely: what lies there may be what the backend cannot read. */
+  /** Reads the copy back. After a failure it is examined: the backend may be unable to read the copy that it has. */
   async #readBack(entry: ContentEntry, attempts: number, signal: AbortSignal): Promise<void> {
     const { site } = this.#modules;
     const read = async () => {
@@ -298,7 +298,7 @@ export class Replicator {
     this.#recordedMs = clock.steadyMs();
     // Found to be the place of another backend meanwhile: its copies do not count.
     if (!site.isAdmitted) return;
-    // While it waited here somebody may have found it damaged: it is looked at again.
+    // A check may have found a copy damaged while it waited here: that copy is looked at again.
     const entries = proofs
       .filter(({ entry, reports }) => !damage.isReportedAfter(site.id, entry, reports))
       .map(({ entry }) => entry);
@@ -313,7 +313,7 @@ export class Replicator {
   #failed({ entry, sequence, attempts, state }: QueuedCopy, error: unknown): void {
     const { catalog, site, copies, conditions, damage, clock } = this.#modules;
     if (codeOf(error) !== 'archive/no-good-copy') this.#tell(sequence, entry, error);
-    // What was found damaged just now is mended in the same go: a check that repairs ends with it whole.
+    // A copy that was found damaged just now is repaired in the same run: a check that repairs ends with it whole.
     const isNewlyDamaged = state !== 'damaged' && isOtherBytes(error);
     const pauseMs = isNewlyDamaged ? 0 : backoffMs(BACKOFF.copy, attempts + 1);
     try {
@@ -335,7 +335,7 @@ export class Replicator {
     }
   }
 
-  /** What one blob causes is told as that: the backend is in use, and the other blobs go there. */
+  /** Reports the fault of one blob as that blob's alone: the backend is in use, and the other blobs go there. */
   #tell(sequence: number, entry: ContentEntry, error: unknown): void {
     const { site, conditions, clock } = this.#modules;
     this.#failuresInARow += 1;

@@ -9,13 +9,13 @@ import type { RehashRule } from '../verify/verified-blob.ts';
 import type { DamageWatch } from './damage-watch.ts';
 import { examineLocal } from './local-copy.ts';
 
-/** How often it is looked whether an operator has deleted what was set aside. */
+/** Pause between two looks whether an operator has deleted the file that was set aside. */
 const LOOK_MS = 2_000;
 const PAGE_ENTRIES = 256;
 
 /**
- * Makes a damaged file of small blobs anew: what can be read is taken over, the file is set aside, and every small blob
- * that the catalog believes to be here is looked at, so that what is gone is claimed no more and comes back from elsewhere.
+ * Makes a new file of small blobs from a damaged one: rows that can be read are taken over, and the damaged file is set
+ * aside. Then every small blob that the catalog claims is looked at: a missing one comes back from elsewhere.
  */
 export class RowSalvage {
   readonly #store: LocalStore;
@@ -39,7 +39,7 @@ export class RowSalvage {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    // A crash may have come between making the rows anew and looking at what is gone with the damaged file.
+    // A crash may have come after the new file was made and before the rows that are gone were found.
     let mayClaimGone = this.#store.rowsSetAside.length > 0;
     const step = async (): Promise<Next> => {
       if (mayClaimGone)
@@ -48,14 +48,14 @@ export class RowSalvage {
       await this.salvage(signal);
       return this.#store.rowsSetAside.length > 0 ? LOOK_MS : LONGEST_SLEEP_MS;
     };
-    // A salvage that succeeds says by itself what lies aside.
+    // A salvage that succeeds reports by itself which file is set aside.
     const tell = (error: unknown) => {
       if (error !== null) this.#conditions.setError('rows', error, false);
     };
     await runLoop('rows', step, { signal, backoff: BACKOFF.whole, wake: this.#store.rowsDamaged, tell });
   }
 
-  /** Does nothing while the rows are well. Gives how many were taken over; null: there was nothing to do. */
+  /** Does nothing while the rows are healthy. Gives how many were taken over; null: there was nothing to do. */
   async salvage(signal: AbortSignal): Promise<number | null> {
     if (this.#store.damagedRows === null) {
       this.#tellWhatLies();

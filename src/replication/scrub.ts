@@ -17,7 +17,7 @@ export interface CheckProgress {
   readonly total: number | null;
 }
 
-/** What a place lists, against what the catalog says of it. */
+/** The listing of a place compared with the catalog. */
 export interface ListingComparison {
   readonly listed: number;
   /** Listed, and unknown to the catalog (or not known to be there). */
@@ -30,12 +30,12 @@ export interface BackendFindings extends ListingComparison {
   readonly backend: string;
   /** Copies that were read and hashed. */
   readonly read: number;
-  /** What comes before these was read by a check of this part that was interrupted lately. */
+  /** Whether this check went on where an earlier one of the same part was interrupted. */
   readonly isResumed: boolean;
-  /** Found by this check; what was found before and is not mended counts in `left` of the report. */
+  /** Copies that this check found missing; those found before and not repaired count in `left` of the report. */
   readonly missing: number;
   readonly damaged: number;
-  /** Why it could not be asked, or not to the end, or not for every copy. */
+  /** The reason why the place could not be asked, or not to the end, or not for every copy. */
   readonly fault: string | null;
 }
 
@@ -52,7 +52,7 @@ const NOTHING_YET: Readonly<Counts> = {
   fault: null,
 };
 
-/** A copy that was read, when there had been so many reports of damage. */
+/** A copy that was read, and the number of damage reports before that. */
 export interface ReadCopy<E> {
   readonly entry: E;
   readonly reports: number;
@@ -73,15 +73,15 @@ export interface CheckedCopies<E extends { readonly sequence: number }> {
     askByName: (doubtful: readonly E[]) => Promise<void>,
     signal: AbortSignal,
   ): Promise<ListingComparison>;
-  /** What its copy is; one that seems bad is read again on a fresh connection before it is called so. */
+  /** The state of the copy; one that seems bad is read again on a fresh connection before it is called so. */
   look(entry: E, signal: AbortSignal): Promise<CopyFinding['kind']>;
-  /** So many reports of damage there were until now. */
+  /** Number of damage reports until now. */
   readonly reports: number;
-  /** As one commit, and not of what somebody else has found damaged since it was read. */
+  /** Records good copies in one commit, except those that were reported damaged since they were read. */
   recordGood(read: readonly ReadCopy<E>[]): void;
   /** false: it is not there by right. */
   recordBad(entry: E): boolean;
-  /** As it is told. */
+  /** The name of the copy in messages. */
   describe(entry: E): string;
 }
 
@@ -133,12 +133,12 @@ export class Scrub<E extends { readonly sequence: number }> {
     return { backend, ...counts };
   }
 
-  /** The next part of what it holds, after where the last one ended; begins anew at the end. */
+  /** The next part of what it holds, after where the last one ended; begins again at the end. */
   async slice(parts: number, signal: AbortSignal): Promise<BackendFindings> {
     const { backend, prefix, goodCount, damagedCount } = this.#copies;
     const purpose = `${prefix}daily`;
     const counts: Counts = { ...NOTHING_YET };
-    // What was found damaged counts as well: else each day that finds much would read less, and the round take longer.
+    // Damaged copies count as well: else each day that finds much would read less, and the round take longer.
     let left = Math.ceil((goodCount + damagedCount) / parts);
     while (left > 0) {
       const after = this.#progress.progress(backend, purpose);
@@ -211,7 +211,7 @@ export class Scrub<E extends { readonly sequence: number }> {
         const passed = new Set(unclear.map(({ entry }) => entry.sequence));
         const other =
           good.at(-1)?.entry ?? copies.goodAfter(0, passed.size + 1).find(({ sequence }) => !passed.has(sequence));
-        // A place that gives something else just now is well: what it does not give is passed over, and told.
+        // A place that gives another copy just now is healthy: a copy that it does not give is passed over, and reported.
         if (other === undefined) throw first.error;
         await copies.look(other, signal);
         counts.fault = `${copies.describe(first.entry)} could not be looked at: ${first.error.message}`;

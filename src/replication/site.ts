@@ -8,7 +8,7 @@ import { forgetBytes, type VerifiedBlob, type Verifier } from '../verify/verifie
 import type { Backend } from './backend.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 
-/** What a backend's copy turned out to be. `missing` is what it answered; a fault is an error, and thrown. */
+/** The state of a backend's copy. `missing` is the backend's answer; a fault is an error, and thrown. */
 export type CopyFinding =
   | { readonly kind: 'good'; readonly blob: VerifiedBlob }
   | { readonly kind: 'missing' }
@@ -20,7 +20,7 @@ interface Unreadable {
   readonly error: StorageError;
 }
 
-/** Nothing is wrong with it as far as anybody knows: it is being let in. */
+/** The backend is being let in, and no fault of it is known. */
 export class NotReachedYet extends StorageError {
   constructor(backend: string) {
     super('storage/unreachable', `The ${backend} store has not been reached yet.`, {
@@ -31,14 +31,14 @@ export class NotReachedYet extends StorageError {
   }
 }
 
-/** How much of the last answer the expected time follows. */
+/** Share of the last answer in the expected time. */
 const SMOOTHING = 0.2;
 
 /** A backend that takes longer than this to take and give a probe is left alone. */
 const PROBE_WITHIN_MS = 5_000;
 /**
- * For so long a probe that went well answers for the backend. Whoever asks whether to go on may rely on an older one than
- * whoever is about to call a copy damaged.
+ * Time for which a probe that succeeded answers for the backend. The question whether to go on may rely on an older probe
+ * than the verdict that a copy is damaged.
  */
 const PROBE_HOLDS_MS = { goOn: 10_000, damaged: 1_000 } as const;
 
@@ -56,10 +56,10 @@ export class Site {
   isAdmitted = false;
   /** The backend whose place this one is under another address; null: none is known. */
   twinOf: string | null = null;
-  /** How long what it acknowledged may still be lost with its power; 0: not at all. */
+  /** Milliseconds after an acknowledged write in which a power failure can still lose it; 0: none. */
   durabilityDelayMs = 0;
   lastError: StorageError | null = null;
-  /** As its server told it last; null: it does not tell, or did not when it was asked last. */
+  /** Free bytes that the server reported last; null: it did not report any. */
   freeBytes: number | null = null;
   #expectedMs = 0;
   #servedMs = Number.NEGATIVE_INFINITY;
@@ -67,7 +67,7 @@ export class Site {
   #probing: Promise<boolean> | null = null;
   #questions = 0;
 
-  /** A clock, and not a function that tells some time: how long a backend rests goes by none that steps. */
+  /** Takes a clock, not a function that tells some time: the rest of a backend is measured on a clock that never steps. */
   constructor(backend: Backend, verifier: Verifier, clock: Pick<Clock, 'steadyMs'>) {
     this.id = backend.id;
     this.store = backend.store;
@@ -76,12 +76,12 @@ export class Site {
     this.#clock = clock;
   }
 
-  /** How long an answer is likely to take: the nearest is asked first. */
+  /** Likely time of an answer: the nearest backend is asked first. */
   get expectedMs(): number {
     return this.#expectedMs;
   }
 
-  /** It failed lately: nothing is asked of it until its next try. */
+  /** Whether the backend failed lately: nothing is asked of it until its next try. */
   get isLeftAlone(): boolean {
     return this.breaker.isOpen(this.#clock.steadyMs());
   }
@@ -121,13 +121,13 @@ export class Site {
     }
   }
 
-  /** What its copy is. One that seems bad, or is not given, is read again on a fresh connection before it is called so. */
+  /** Reads its copy. One that seems bad, or is not given, is read again on a fresh connection before it is called so. */
   async examine(name: ContentName, signal: AbortSignal): Promise<CopyFinding> {
     const first = await this.#orUnreadable(() => this.read(name, signal), signal);
     return first.kind === 'good' ? first : await this.examineAfresh(name, signal);
   }
 
-  /** As `examine`, for those who want no bytes; good that is not kept as it is meant to be is missing. */
+  /** Does what `examine` does, without keeping the bytes; a good copy that is not kept as it is meant to be is missing. */
   async look(name: ContentName, signal: AbortSignal): Promise<CopyFinding['kind']> {
     const finding = await this.examine(name, signal);
     if (finding.kind !== 'good') return finding.kind;
@@ -156,13 +156,13 @@ export class Site {
     }
   }
 
-  /** Is what it holds also kept for good? Asked only where having the bytes is not all of it. */
+  /** Reports whether its copy is also kept for good. Asks the backend only where having the bytes is not enough. */
   async isKept(name: ContentName, signal: AbortSignal): Promise<boolean> {
     const { store } = this;
     return !store.properties.pins || (await this.judged(() => store.isKept(name, signal), signal));
   }
 
-  /** So many questions went to the backend: whoever was let through and asked nothing gives its try back. */
+  /** Number of questions that went to the backend: a caller that was let through and asked nothing gives its try back. */
   get questions(): number {
     return this.#questions;
   }
@@ -211,7 +211,7 @@ export class Site {
     this.freeBytes = await this.store.freeBytes(signal).catch(() => null);
   }
 
-  /** What a probe of the backend finds, while the backend may be used. Whoever asks within some seconds shares one probe. */
+  /** The findings of a probe, while the backend may be used. Callers within some seconds share one probe. */
   async findings(signal: AbortSignal): Promise<readonly ProbeFinding[]> {
     const serves = this.isAdmitted && !this.isLeftAlone && (await this.#serves(PROBE_HOLDS_MS.goOn, signal));
     return serves ? this.#found : [];

@@ -8,17 +8,17 @@ import type { ChainTip } from '../node/blob-node.ts';
 import type { Activity } from '../view/activity.ts';
 import type { LocalRoom } from './local-room.ts';
 
-/** What the nodes listed last. */
+/** The latest listing of the nodes. */
 export interface NodeListing {
   readonly state: { readonly tip: ChainTip | null };
   isListed(versionHash: VersionHash): boolean;
 }
 
-/** On the chain's clock, since it was listed. A node forgets a transaction that nobody mines after 14 days (its `mempoolexpiry`). */
+/** On the chain's clock, since it was listed. A node forgets a transaction that is not mined for 14 days (its `mempoolexpiry`). */
 export const UNMINED_KEPT_SECONDS = 15 * 86_400;
 const GROUP_ENTRIES = 64;
 
-/** Lets go of what nobody mined in time and the node lists no more; the catalog keeps that it was here. */
+/** Evicts blobs that were not mined in time and that no node lists any more; the catalog keeps that they were here. */
 export class UnminedExpiry {
   readonly #catalog: Catalog;
   readonly #room: LocalRoom;
@@ -53,7 +53,7 @@ export class UnminedExpiry {
         old.filter(({ versionHash }) => !this.#poller.isListed(versionHash)),
         signal,
       );
-      // What is still listed, or held elsewhere, stays where it is in this order.
+      // A blob that is still listed, or held elsewhere, stays where it is in this order.
       skip += old.length - gone;
     }
   }

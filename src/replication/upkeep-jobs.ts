@@ -35,7 +35,7 @@ export function upkeepJobs(archive: UpkeepOfArchive): JobKind[] {
     async run(asked: Parameters<Upkeep['check']>[0], { signal, report }: JobContext): Promise<JobOutcome> {
       const found = await upkeep.check(asked, (progress) => report({ event: 'progress', ...progress }), signal);
       const hasFaults = [...found.backends, ...found.custom].some(({ fault }) => fault !== null);
-      // A running archive mends what a check tells it of, soon enough or not: what was found counts all the same.
+      // A running archive repairs what a check tells it of, soon enough or not: what was found counts all the same.
       const isFound = !asked.repair && countFound([...found.backends, ...found.custom]) > 0;
       const isMissing =
         isFound || found.leftCount > 0 || found.backends.some(({ missingRecords }) => missingRecords > 0);
@@ -52,7 +52,7 @@ export function upkeepJobs(archive: UpkeepOfArchive): JobKind[] {
   };
   const rebuild = {
     kind: 'rebuild',
-    /** Of the backends only this one; null: all of them. The data folder always. */
+    /** The only backend that is read; null: all of them are. The data folder always is. */
     parameters: z.strictObject({ from: backend }),
     async run({ from }: { from: string | null }, { signal, report }: JobContext): Promise<JobOutcome> {
       const found = await upkeep.rebuild(from, (told) => report({ event: 'progress', ...told }), signal);

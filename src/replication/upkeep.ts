@@ -22,7 +22,7 @@ export interface UpkeepModules {
   readonly adoption: Adoption;
   readonly replication: Replication;
   readonly custom: CustomUpkeep;
-  /** Whose evidence lies on the backends. */
+  /** The archiver whose evidence is checked on the backends. */
   readonly archiverId?: string;
   readonly clock: Clock;
 }
@@ -41,9 +41,9 @@ export interface MissingCopy {
   /** `custom`: bytes of a custom commitment. */
   readonly hashType: string;
   readonly versionHash: string;
-  /** Of custom bytes: the other half of their name. */
+  /** For custom bytes: the other half of their name. */
   readonly keccak?: string;
-  /** Are there good copies elsewhere, from which `--repair` can bring it back? */
+  /** Whether there are good copies elsewhere, from which `--repair` can bring it back. */
   readonly elsewhere: boolean;
 }
 
@@ -58,7 +58,7 @@ export interface CheckReport {
   readonly repairedMeanwhile: readonly Omit<MissingCopy, 'elsewhere'>[];
   /** The same under its earlier name, until the release after 0.1. */
   readonly mended: readonly Omit<MissingCopy, 'elsewhere'>[];
-  /** Brought back meanwhile: by `--repair`, or by the archive that runs beside the check and mends what it is told of. */
+  /** Copies brought back meanwhile: by `--repair`, or by the archive that runs beside the check and repairs what it finds. */
   readonly repaired: number;
   /** Blobs that wait for their first copy there. */
   readonly waiting: Readonly<Record<string, number>>;
@@ -101,7 +101,7 @@ export function countFound(backends: readonly Pick<BackendFindings, 'missing' | 
   return backends.reduce((sum, { missing, damaged }) => sum + missing + damaged, 0);
 }
 
-/** What is done to an archive, standing still or running: check, repair, rebuild. */
+/** The maintenance of an archive, whether it runs or not: check, repair, rebuild. */
 export class Upkeep {
   readonly #modules: UpkeepModules;
 
@@ -246,7 +246,7 @@ export class Upkeep {
     while (await replication.mender.mendSome(signal));
     const usable = findings.filter(({ fault }) => fault === null).map(({ backend }) => backend);
     await replication.drain(usable, signal);
-    // What one backend had not got may have come to another meanwhile.
+    // A blob that one backend did not have may have come to another meanwhile.
     while (await replication.mender.mendSome(signal));
   }
 
@@ -295,7 +295,7 @@ export class Upkeep {
   }
 }
 
-/** By what they are asked for. */
+/** The places that are asked, by kind of object. */
 interface AskedPlaces {
   readonly blobs: readonly string[];
   readonly custom: readonly string[];

@@ -35,7 +35,7 @@ test('a folder that is bound to no chain binds no backend', async () => {
   expect([bound.chain, unbound.chain]).toEqual([OURS, null]);
 });
 
-test('backends of different chains are refused, whoever they are', async () => {
+test('all backends are refused when they belong to different chains', async () => {
   const [ours, other] = [new MemoryBackend('ours'), new MemoryBackend('other')];
   ours.chain = OURS;
   other.chain = OTHER;
@@ -83,7 +83,7 @@ test('a backend in use tells how much is free once it is let in, and at each loo
   expect(told()).toContainEqual(['ipfs', null]);
 });
 
-test('what is wrong with a backend that can be used stays told while all goes well there, until it is mended', async () => {
+test('a fault of a usable backend stays reported while requests succeed there, until it is repaired', async () => {
   const backend = new MemoryBackend('s3');
   backend.findings = [good('reachable', 'It answers.'), fault('missing-key', 'It says 403.', 'Allow s3:ListBucket.')];
   const { replication, conditions, catalog } = await replicationScene({ backends: [backend], chain: OURS });
@@ -96,7 +96,7 @@ test('what is wrong with a backend that can be used stays told while all goes we
   const running = new Admission(modules).run(NEVER);
   await expect.poll(() => site.isAdmitted).toBe(true);
   raise(conditions, 's3', refusal('s3'));
-  // As after each copy that came there.
+  // A replicator does the same after each copy that came there.
   conditions.set('backend:s3', null);
   expect(conditions.all()).toMatchObject([{ code: 'backend/missing-key', message: 'It says 403.' }]);
   backend.findings = [good('reachable', 'It answers.')];

@@ -45,7 +45,7 @@ test('a damaged file raises the alarm, and comes again from the node', async () 
   await eventually(() => expect(scene.conditions.has('damage')).toBe(false));
 });
 
-test('what was damaged is still told after a restart', async () => {
+test('damage is still reported after a restart', async () => {
   const dataDir = temporaryFolder();
   const before = await archiveScene({ dataDir });
   const [file] = blobs;
@@ -60,14 +60,14 @@ test('what was damaged is still told after a restart', async () => {
   expect(after.conditions.all()).toMatchObject([{ code: 'archive/damaged-copy' }]);
 });
 
-test('it needs no node', async () => {
+test('the rebuild at a start needs no node', async () => {
   const scene = await archiveScene({ dataDir: await orphanedFolder() });
   scene.node.genesis = () => Promise.reject(new Error('gone'));
   scene.start();
   await eventually(() => expect(scene.catalog.totals().stored).toBe(blobs.length));
 });
 
-test('one that was interrupted is begun anew by the next process, though some rows are there', async () => {
+test('an interrupted rebuild begins again in the next process, though some rows are there', async () => {
   const dataDir = await orphanedFolder();
   const first = await archiveScene({ dataDir });
   const [one] = blobs;

@@ -39,7 +39,7 @@ test('very many damaged copies are told and healed without a list of all of them
     catalog.recordProven('s3', [entry]);
     damage.healed('s3', entry);
   }
-  // Those that were forgotten are remembered again once the others are healed.
+  // Copies that were forgotten are remembered again once the others are healed.
   for (const entry of entries) damage.healed('s3', entry);
   expect(conditions.all()).toEqual([]);
 });

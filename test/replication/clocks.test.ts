@@ -4,7 +4,7 @@ import { NEVER, sampleBlob } from '../sample-blobs.ts';
 import { MemoryBackend, refusal } from './memory-backend.ts';
 import { replicationScene } from './replication-scene.ts';
 
-/** As the scene has it. */
+/** The value of the scene. */
 const REHASH_MS = 60_000;
 const HOUR_MS = 3_600_000;
 
@@ -51,7 +51,7 @@ test('a wall clock that runs ahead makes one try of it, not a storm', async () =
   expect(puts()).toBe(1);
 });
 
-test.each([-48 * HOUR_MS, 48 * HOUR_MS])('how long a hash is good for follows no wall clock: %i ms', async (step) => {
+test.each([-48 * HOUR_MS, 48 * HOUR_MS])('the time for which a hash is good follows no wall clock: %i ms', async (step) => {
   const { clock, rehash, store } = await waiting();
   const blob = sampleBlob('on disk as a file', ROW_LIMIT_BYTES + 1);
   const identity = await store.keep(blob, NEVER);

@@ -34,7 +34,7 @@ async function full(blobs: readonly VerifiedBlob[] = BLOBS) {
   };
 }
 
-test('what has settled is asked for once more, whole, before the local copy goes', async () => {
+test('a settled copy is read whole once more before the local copy goes', async () => {
   const { claim, pass, gets, isHere } = await full([FIRST]);
   pass(DURABILITY_DELAY_MS - 1);
   expect([await claim(), gets(), await isHere(FIRST)]).toEqual([false, [], true]);
@@ -68,7 +68,7 @@ test('behind what is gone there, others are found that may go; each is asked for
   pass(DURABILITY_DELAY_MS);
   expect(await claim()).toBe(true);
   expect(await Promise.all(BLOBS.map(isHere))).toEqual(BLOBS.map((blob) => gone.includes(blob)));
-  // What is not given is asked for on a fresh connection as well.
+  // A copy that is not given is asked for on a fresh connection as well.
   expect(gets()).toHaveLength(2 * gone.length + 3);
   expect([await claim(ALL), gets()]).toEqual([false, []]);
 });
@@ -85,7 +85,7 @@ test('nothing goes for one that does not answer, and it is not asked for each', 
   expect(await Promise.all(BLOBS.map(isHere))).not.toContain(false);
 });
 
-test('what another backend keeps is asked for by name, and not read, before the local copy goes', async () => {
+test('a copy that another backend keeps is asked for by name, and not read, before the local copy goes', async () => {
   const [kubo, s3] = [new MemoryBackend('ipfs'), new MemoryBackend('s3')];
   kubo.findings = [...kubo.findings, warning('durable', 'It acknowledges before its disk has it.', 'Let it sync.')];
   const { replication, spool, store, clock } = await replicationScene({ backends: [kubo, s3], budgetBytes: 1_000 });

@@ -37,7 +37,7 @@ class WatchedStore extends MemoryStore {
   isAway = false;
   /** The store neither takes nor gives these, and takes others. */
   readonly poisoned = new Set<string>();
-  /** What comes of these, which the store acknowledges: another text, or null, nothing. */
+  /** Paths that the store acknowledges and keeps otherwise: as another text, or null, not at all. */
   readonly spoiled = new Map<string, string | null>();
   #tell = () => {};
 
@@ -236,7 +236,7 @@ test('a document that the data folder does not give keeps a new catalog from non
   const { conditions, told } = keep(catalog, [local]);
   await told;
   await eventually(() => expect(catalog.evidence.find('audits/3.json')).not.toBeNull());
-  // What it did not give is looked for again after the next start.
+  // A document that was not given is looked for again after the next start.
   expect(catalog.evidence.hasGiven('local')).toBe(false);
   expect(['1', '2', '3'].map((name) => catalog.evidence.find(`audits/${name}.json`) !== null)).toEqual([
     true,

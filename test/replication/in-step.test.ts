@@ -22,7 +22,7 @@ test('each name comes once, with both sides that have it', async () => {
   expect((await pairs('ab', '', 'all')).found).toEqual(['a-', 'b-']);
 });
 
-test('asked for what is wanted alone, a listing is read no further than it has to be, and not at all for nothing', async () => {
+test('a listing is read no further than the last wanted name, and not at all where nothing is wanted', async () => {
   expect(await pairs('ac', 'abcdef', 'wanted')).toEqual({ found: ['aa', '-b', 'cc'], read: 'abcd' });
   expect(await pairs('', 'abc', 'wanted')).toEqual({ found: [], read: '' });
 });

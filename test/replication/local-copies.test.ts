@@ -106,7 +106,7 @@ describe('a cache', () => {
     };
     await scene.spool(waiting);
     expect(await offer(scene)).toBe('s3');
-    // Whoever claims next has its turn behind the offer.
+    // The next claim has its turn behind the offer.
     expect(await scene.replication.room.claimSpare(50_000, NEVER)).toBe(false);
     expect([await scene.store.stat(LARGE, NEVER), (await scene.store.stat(waiting, NEVER))?.sizeBytes]).toEqual([
       null,

@@ -33,7 +33,7 @@ async function stored(blobs: readonly VerifiedBlob[], setup: Partial<Replication
   return { ...scene, s3, entryOf, pathOf, stateAt, scrub };
 }
 
-/** As EIO is for one file alone: a folder in its place is a fault of reading it, and of nothing else. */
+/** Puts a folder in its place, which acts as EIO for one file alone: reading it is a fault, and nothing else is. */
 function makeUnreadable(path: string): void {
   rmSync(path, { force: true });
   mkdirSync(path);
@@ -45,7 +45,7 @@ const [BAD, , ROTTEN] = LARGE;
 if (BAD === undefined || ROTTEN === undefined) throw new Error('There are twelve.');
 
 describe('a file that the local disk has and does not give', () => {
-  test('is damaged while the disk gives others; it is mended from the good copy, and what lay there is moved aside', async () => {
+  test('is damaged while the disk gives others; it is repaired from the good copy, and the bad file is moved aside', async () => {
     const made = await stored(LARGE);
     makeUnreadable(made.pathOf(BAD));
     const { found, bad } = await made.replication.copies.find(BAD, NEVER);
@@ -57,7 +57,7 @@ describe('a file that the local disk has and does not give', () => {
     expect(Buffer.from((await made.store.get(BAD, NEVER)) ?? '')).toEqual(Buffer.from(BAD.bytes));
   });
 
-  test('does not stop the scrub: what lies behind it is read, and each is found', async () => {
+  test('does not stop the scrub: the copies behind it are read, and each bad one is found', async () => {
     const made = await stored(LARGE);
     makeUnreadable(made.pathOf(BAD));
     writeFileSync(made.pathOf(ROTTEN), 'rotten');
@@ -94,7 +94,7 @@ describe('a file that the local disk has and does not give', () => {
 });
 
 describe.each(['keep', 'cache'] as const)('a row that the local disk has and does not give, in a %s', (mode) => {
-  test('is claimed no more once the file of rows is made anew, and comes back from the backend', async () => {
+  test('is claimed no more once the file of rows is made again, and comes back from the backend', async () => {
     const made = await stored(SMALL, { mode });
     rotPage(join(made.folder, 'blobs', 'small.sqlite'), 'table');
     // The page is in the memory of this process: another one reads it from the disk.
@@ -171,35 +171,35 @@ test('rows that are gone with a damaged file are claimed no more, also when a cr
 describe.each(['keep', 'cache'] as const)('a blob that the local disk refuses, in a %s', (mode) => {
   const blob = sampleBlob('refused', 70_000);
 
-  test('goes to a backend, and somebody is told', async () => {
+  test('goes to a backend, and a condition reports it', async () => {
     const made = await stored([], { mode });
-    const shelf = dirname(made.pathOf(blob));
-    mkdirSync(dirname(shelf), { recursive: true });
-    writeFileSync(shelf, 'a file in the place of a folder');
+    const parent = dirname(made.pathOf(blob));
+    mkdirSync(dirname(parent), { recursive: true });
+    writeFileSync(parent, 'a file in the place of a folder');
     expect(await made.spool(blob)).toBe('s3');
     expect(made.catalog.find(blob.versionHash)).toMatchObject([{ state: 'stored' }]);
     expect(made.conditions.all()).toContainEqual(
       expect.objectContaining({
         code: 'storage/fault',
-        message: expect.stringContaining(shelf),
+        message: expect.stringContaining(parent),
         blocksReadiness: false,
       }),
     );
     expect(made.stateAt('local', blob)).toBe(mode === 'keep' ? 'damaged' : undefined);
-    rmSync(shelf);
+    rmSync(parent);
     if (mode === 'cache') return;
     await made.replication.mender.mendSome(NEVER);
     expect(made.stateAt('local', blob)).toBe('good');
   });
 
-  test('and no backend takes, is left for later: the others have a place', async () => {
+  test('is left for later where no backend takes it either: the others have a place', async () => {
     const made = await stored([], { mode });
     made.s3.before = () => {
       throw new StorageError('storage/unreachable', 'It is away.', { retryable: true, hint: 'Wait.' });
     };
-    const shelf = dirname(made.pathOf(blob));
-    mkdirSync(dirname(shelf), { recursive: true });
-    writeFileSync(shelf, '');
+    const parent = dirname(made.pathOf(blob));
+    mkdirSync(dirname(parent), { recursive: true });
+    writeFileSync(parent, '');
     await expect(made.replication.home.put(blob, NEVER)).rejects.toMatchObject({ code: 'archive/no-place' });
     expect(await made.replication.home.put(sampleBlob('another', 70_001), NEVER)).toBe('local');
     made.store.isServing = async () => false;

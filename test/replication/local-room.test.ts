@@ -4,10 +4,10 @@ import { NEVER, sampleBlob } from '../sample-blobs.ts';
 import { MemoryBackend } from './memory-backend.ts';
 import { replicationScene } from './replication-scene.ts';
 
-test('nothing is given room while a full disk makes what was let go be deleted: it may be the same blob again', async () => {
+test('no claim gets room while a full disk deletes evicted blobs: it may be for the same blob again', async () => {
   const { replication, store, spool } = await replicationScene({ backends: [new MemoryBackend('s3')] });
   await replication.admit(NEVER);
-  await spool(sampleBlob('let go', 500));
+  await spool(sampleBlob('evicted', 500));
   await replication.drain(['s3'], NEVER);
   const order: string[] = [];
   const { delete: plainly } = store;
@@ -43,9 +43,9 @@ test('a disk that fills within one look is neither filled past its reserve nor u
   expect(conditions.all().map(({ code }) => code)).toContain('disk/nearly-full');
 });
 
-test('what is being written is not given twice', async () => {
+test('room for bytes that are being written is not given twice', async () => {
   const MIB = 1_048_576;
-  // Nothing of it has reached the disk yet, whenever somebody looks.
+  // No byte of it has reached the disk yet at any look.
   const { replication } = await replicationScene({
     backends: [],
     mode: 'keep',
@@ -58,7 +58,7 @@ test('what is being written is not given twice', async () => {
   expect(await room.claim(MIB, NEVER)).toBe(true);
 });
 
-test('what cannot be deleted keeps none of the others, and stays counted', async () => {
+test('a blob that cannot be deleted keeps none of the others, and stays counted', async () => {
   const { replication, store, spool } = await replicationScene({ backends: [new MemoryBackend('s3')] });
   await replication.admit(NEVER);
   const blobs = ['first', 'second', 'third'].map((label) => sampleBlob(label, 500));
@@ -72,6 +72,6 @@ test('what cannot be deleted keeps none of the others, and stays counted', async
   };
   await expect(replication.room.relieve(NEVER)).rejects.toThrow('EIO');
   expect(replication.room.cachedBytes).toBe(500);
-  // And the next one has its turn.
+  // The next claim has its turn.
   expect(await replication.room.claim(500, NEVER)).toBe(true);
 });

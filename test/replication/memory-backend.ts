@@ -151,7 +151,7 @@ export function keyOf({ hashType, versionHash }: ContentName): string {
   return `${hashType}/${versionHash}`;
 }
 
-/** As of a server whose disks have lost part of one object: it gives it to nobody, until it is written anew. */
+/** Acts as a server whose disks have lost part of one object: it gives the object to no client until it is written again. */
 export function losePart(backend: MemoryBackend, name: ContentName): void {
   backend.findings = [good('readable', 'What is written is read back.')];
   let isLost = true;

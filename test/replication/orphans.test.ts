@@ -39,7 +39,7 @@ test('a stop in the middle of an eviction leaves nothing that is in no books', a
   for (const blob of BLOBS) expect(await isHere(blob)).toBe(isInBooks(blob));
 });
 
-test('what a crash left here in no books is in them again at the next start, and gives way in its turn', async () => {
+test('a copy that a crash left outside the catalog is recorded again at the next start, and gives way in its turn', async () => {
   const { catalog, replication, isHere, isInBooks } = await fullCache();
   const [orphan] = BLOBS;
   if (orphan === undefined) throw new Error('There are eight.');

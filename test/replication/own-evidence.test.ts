@@ -53,7 +53,7 @@ async function takenOver(signer: ArchiverKey, documents: Readonly<Record<string,
   return { taken, told: conditions.all() };
 }
 
-test('what this archiver signed is taken over, also with a key that another one has followed', async () => {
+test('a statement that this archiver signed is taken over, also with a key that another one has followed', async () => {
   const signer = await ownKey();
   const before = attested(signer);
   await signer.rotate(AT);
@@ -67,7 +67,7 @@ test('what this archiver signed is taken over, also with a key that another one 
   expect(await takenOver(signer, documents)).toEqual({ taken: Object.keys(documents), told: [] });
 });
 
-test('a statement that none of its keys signed is not taken over, whoever laid it there, and is told', async () => {
+test('a statement that none of its keys signed is reported, and not taken over', async () => {
   const [signer, stranger] = [await ownKey(), await ownKey()];
   const own = attested(signer);
   const forged = [
@@ -98,7 +98,7 @@ test('an old statement under the path of a later one, of another month or of ano
   expect([taken, told[0]?.message]).toEqual([[], expect.stringMatching(/^4 documents /)]);
 });
 
-test('what was left is told after each start, until it is gone', async () => {
+test('a document that was left is reported after each start, until it is gone', async () => {
   const [signer, stranger] = [await ownKey(), await ownKey()];
   const folder = new MemoryStore('local');
   const path = (number: number) => parseRecordPath(`audit/${ID}/${MONTH}/000000000${number}.json`);
@@ -113,7 +113,7 @@ test('what was left is told after each start, until it is gone', async () => {
     return conditions.all().map(({ code }) => code);
   };
   expect(await toldAtStart()).toEqual(['archive/refused-evidence']);
-  // What the catalog says by now is later than what a folder has, and stays.
+  // The catalog's document is later than the one in the folder, and stays.
   catalog.evidence.put(`${MONTH}/0000000001.json`, { later: true });
   expect(await toldAtStart()).toEqual(['archive/refused-evidence']);
   expect(catalog.evidence.find(`${MONTH}/0000000001.json`)).toEqual({ later: true });
@@ -142,7 +142,7 @@ test('an archiver is accused only by two statements that it signed and that cont
   }
 });
 
-test('what is no JSON, or speaks of a loss of something else than its path, is not taken over and keeps nothing else', async () => {
+test('a document that is no JSON, or a loss of another blob than its path names, is not taken over and keeps nothing else', async () => {
   const loss = {
     ...{ format: 1, hashType: 'keccak256', versionHash: '0a'.repeat(32), upToHeight: 9, deadlineSeconds: 9 },
     ...{ recordedAt: AT, answers: [], revokedAt: null, revokedBecause: null },

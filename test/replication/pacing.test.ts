@@ -65,7 +65,7 @@ describe('the bandwidth', () => {
     await bandwidth.take(2 * mib, NEVER);
   });
 
-  test('whoever waits is let go by an abort', async () => {
+  test('a waiting caller is released by an abort', async () => {
     const bandwidth = new Bandwidth(1, { steadyMs: () => 0 });
     const stopping = new AbortController();
     const taken = bandwidth.take(10_000_000, stopping.signal);
@@ -78,7 +78,7 @@ describe('several places', () => {
   const never = (signal: AbortSignal) =>
     new Promise<null>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
 
-  test('a slow one gets company, and is stopped when the other was faster', async () => {
+  test('a second place is asked beside a slow one, which is stopped when the other was faster', async () => {
     let reason: unknown = null;
     const slow = async (signal: AbortSignal) => {
       signal.addEventListener('abort', () => {

@@ -18,7 +18,7 @@ import { NEVER, sampleBlob } from '../sample-blobs.ts';
 import { type Asked, misbehavingServer, object, s3Error } from '../storage/misbehaving-server.ts';
 import { replicationScene } from './replication-scene.ts';
 
-/** Of each answer: the pace is the server's then, and not that of the machine that runs the test. */
+/** Delay of each answer: the pace is the server's then, and not that of the machine that runs the test. */
 const LATENCY_MS = 60;
 const LARGE_BYTES = 60_000;
 const HEALTHY = Array.from({ length: 400 }, (_, index) => sampleBlob(`healthy ${index}`, 1_000)).filter(
@@ -116,7 +116,7 @@ test('blobs that a server cannot take or read keep none of the others: half of t
   const poisonedMs = await poisoned.areThere(HEALTHY);
   expect(poisonedMs).toBeLessThan(2 * quietMs);
 
-  // One object: rests, is written anew, and counts then.
+  // One object: rests, is written again, and counts then.
   await poisoned.areThere(OBJECTS);
   // A prefix and a class of sizes: told, each with its number, while the backend is in use.
   const { replication, conditions } = poisoned;

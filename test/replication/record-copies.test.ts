@@ -174,7 +174,7 @@ test('a branch that comes back at once keeps its records', async () => {
   expect(await settled()).toEqual(times(3, FIRST));
 });
 
-test('what one rule called final and another one does not is withdrawn all the same', async () => {
+test('an occurrence that one rule called final and another one does not is withdrawn all the same', async () => {
   const { catalog, replaceBy, start, settled } = scene();
   start();
   expect(await settled()).toHaveLength(3);
@@ -184,7 +184,7 @@ test('what one rule called final and another one does not is withdrawn all the s
   expect(await settled()).toEqual([]);
 });
 
-/** Where the record of the first content of a block lies. */
+/** The path of the record of a content's first occurrence. */
 const keyIn = (catalog: ReturnType<typeof openCatalog>, content: number) => {
   const versionHash = CONTENTS[content] ?? '';
   const [occurrence] = catalog.chain.occurrences(
@@ -211,7 +211,7 @@ test('a record that the store refuses rests, is told with its number, and keeps 
   store.poisoned.clear();
   again(19_000);
   expect(await settled()).toHaveLength(3);
-  // It was not tried while it rested.
+  // The refused record was not tried while it rested.
   expect(store.puts).toBe(puts + 1);
   await eventually(() => expect(conditions.all()).toEqual([]));
 });

@@ -32,7 +32,7 @@ function scene() {
   };
 }
 
-test('it goes on past objects that are not given, and retries them alone', async () => {
+test('a walk goes on past objects that are not given, and retries them alone', async () => {
   const { backend, catalog, unread, adopt, again, gets } = scene();
   // More in a row than make a breaker open.
   const faulty = new Set(BLOBS.slice(3, 30).map(keyOf));
@@ -88,7 +88,7 @@ test('a listing that breaks off is gone on with: nothing is read twice, not even
   expect(gets().filter((asked) => asked !== `get ${damaged}`)).toHaveLength(20);
 });
 
-test('a stop while the listing is waited for ends what is under way, and leaves no failure that nobody hears', async () => {
+test('a stop while the listing is waited for ends what is under way, and leaves no unhandled rejection', async () => {
   const { backend, adopt } = scene();
   const unheard: unknown[] = [];
   const hear = (error: unknown) => unheard.push(error);

@@ -86,7 +86,7 @@ export async function replicationScene(setup: ReplicationSetup) {
   const hasher = nobleHasher;
   const custom = new CustomUpkeep({ catalog, hasher, store, sites, conditions, isAllowed, clock: time });
   catalog.copies.useBackends(custom.places.all.map(({ id }) => id));
-  /** As the fetcher does: durable here, or where it was written through, and then in the catalog. */
+  /** Does what the fetcher does: durable here, or where the blob was written through, and then in the catalog. */
   const spool = async (blob: VerifiedBlob, facts: Partial<SpooledContent> = {}) => {
     const { hashType, versionHash } = blob;
     const content = {

@@ -26,7 +26,7 @@ describe('a copy counts when it was read back, and only then', () => {
       on: (one: MemoryBackend) => one.blobs.set(keyOf(BLOB), new Uint8Array(1_000)),
       left: 'damaged',
     },
-  ])('it acknowledges and $lie', async ({ on, left }) => {
+  ])('a backend acknowledges and $lie', async ({ on, left }) => {
     const backend = new MemoryBackend('s3');
     const made = await scene([backend]);
     await made.spool(BLOB);
@@ -44,7 +44,7 @@ describe('a copy counts when it was read back, and only then', () => {
     expect(made.conditions.all()).toEqual([]);
   });
 
-  test('its copy is asked for after the put, by a question of its own', async () => {
+  test('a copy is asked for after the put, by a question of its own', async () => {
     const backend = new MemoryBackend('s3');
     const made = await scene([backend]);
     await made.spool(BLOB);
@@ -77,7 +77,7 @@ describe('a copy counts when it was read back, and only then', () => {
 });
 
 describe('the record of what was read back', () => {
-  test('waits for no company where none comes', async () => {
+  test('is committed without the linger delay where no other copy comes', async () => {
     const made = await scene();
     await made.spool(BLOB);
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
@@ -100,7 +100,7 @@ describe('the record of what was read back', () => {
   });
 });
 
-describe('what lies under the name of a blob that comes for the first time', () => {
+describe('an object under the name of a blob that comes for the first time', () => {
   async function foreign(bytes: Uint8Array) {
     const backend = new MemoryBackend('s3');
     backend.blobs.set(keyOf(BLOB), bytes);
@@ -109,7 +109,7 @@ describe('what lies under the name of a blob that comes for the first time', () 
     return { ...made, backend };
   }
 
-  test('and is it, stays as it is, over a bad line as well', async () => {
+  test('stays as it is when it is the blob, over a bad line as well', async () => {
     const made = await foreign(BLOB.bytes);
     let lines = 0;
     const honest = made.backend.get.bind(made.backend);
@@ -128,7 +128,7 @@ describe('what lies under the name of a blob that comes for the first time', () 
     expect(made.conditions.all()).toEqual([]);
   });
 
-  test('and is not it, is told, set aside, and replaced in place, all in one go', async () => {
+  test('is reported, set aside and replaced in place in one run when it is other bytes', async () => {
     const made = await foreign(new Uint8Array(1_000));
     const told: boolean[] = [];
     made.backend.before = (operation) => {
@@ -142,7 +142,7 @@ describe('what lies under the name of a blob that comes for the first time', () 
     expect(made.conditions.all()).toEqual([]);
   });
 
-  test('and cannot be read by the backend itself, is written anew', async () => {
+  test('is written again when the backend itself cannot read it', async () => {
     const made = await foreign(BLOB.bytes);
     losePart(made.backend, BLOB);
     for (let tries = 0; tries < 4; tries += 1) {
@@ -152,7 +152,7 @@ describe('what lies under the name of a blob that comes for the first time', () 
     expect(made.catalog.totals()).toMatchObject({ stored: 1 });
   });
 
-  test('and is not it, where here is no room, is set aside and replaced at once', async () => {
+  test('is set aside and replaced at once when it is other bytes and the local store has no room', async () => {
     const backend = new MemoryBackend('s3');
     backend.blobs.set(keyOf(BLOB), new Uint8Array(1_000));
     const made = await scene([backend], { disk: async () => ({ freeBytes: 0, totalBytes: 2 ** 41 }) });
@@ -191,7 +191,7 @@ describe('a damaged copy', () => {
     expect(stateAt(made, 's3')).toBe('good');
   });
 
-  test('that the backend has and does not give is written anew', async () => {
+  test('is written again when the backend has it and does not give it', async () => {
     const made = await damaged();
     losePart(made.backend, BLOB);
     await made.drain('s3');
@@ -199,7 +199,7 @@ describe('a damaged copy', () => {
     expect(made.conditions.has('damage')).toBe(false);
   });
 
-  test('without a good copy anywhere it stays as it is, and is told', async () => {
+  test('stays as it is, and reported, without a good copy anywhere', async () => {
     const made = await damaged();
     made.backend.blobs.set(keyOf(BLOB), new Uint8Array(1_000));
     await made.store.delete(BLOB, NEVER);
@@ -210,7 +210,7 @@ describe('a damaged copy', () => {
   });
 });
 
-test('what lies at a backend without being kept there, and nowhere else, is kept from then on', async () => {
+test('a copy that a backend has without keeping it, and no other place has, is kept from then on', async () => {
   const backend = new MemoryBackend('ipfs');
   let isPinned = true;
   backend.isPinned = () => isPinned;
@@ -242,7 +242,7 @@ test('a copy that is found damaged after it was read back, and before that is re
   const drained = made.drain('s3');
   await isReadBack.promise;
   await setImmediate();
-  // It waits for its company now.
+  // The proof waits for the slow copy now, to share a commit.
   expect(stateAt(made, 's3')).toBe('wanted');
   backend.blobs.clear();
   made.damage.report('s3', nameOf(BLOB));
@@ -310,7 +310,7 @@ test('one that hangs delays no other', async () => {
   await running.stop();
 });
 
-test('what only the spool holds goes before what another backend has', async () => {
+test('a blob that only the spool holds goes before a blob that another backend has', async () => {
   const [first, second] = [new MemoryBackend('first'), new MemoryBackend('second')];
   const made = await scene([first, second]);
   second.before = () => {
@@ -337,7 +337,7 @@ test('the bytes a second to a backend are bounded', async () => {
   expect(made.catalog.totals()).toMatchObject({ stored: 6 });
 });
 
-test('a read from a slow backend gets company after half a second, and is given by the other', async () => {
+test('a second backend is asked beside a slow one after half a second, and gives the blob', async () => {
   const [slow, fast] = [new MemoryBackend('slow'), new MemoryBackend('fast')];
   const made = await scene([slow, fast]);
   await made.spool(BLOB);

@@ -33,7 +33,7 @@ async function opened(backend: MemoryBackend, folder = temporaryFolder()) {
 const at = (index: number) => keyOf(BLOBS[index] ?? sampleBlob('', 0));
 
 describe('a check', () => {
-  test('by listing finds what is gone and what has another size, and reads nothing else', async () => {
+  test('finds missing copies and copies of another size by listing, and reads nothing else', async () => {
     const { backend, scrub, reads, catalog } = await stored();
     backend.blobs.delete(at(3));
     backend.blobs.set(at(7), new Uint8Array(1));
@@ -45,7 +45,7 @@ describe('a check', () => {
     expect(catalog.replicas.damagedCount('s3')).toBe(2);
   });
 
-  test('by reading finds what has rotted; its parts are everything, each once', async () => {
+  test('finds rotten copies by reading; its parts are everything, each once', async () => {
     const { backend, scrub, reads } = await stored();
     backend.blobs.set(at(11), new Uint8Array(111));
     let read = 0;
@@ -59,7 +59,7 @@ describe('a check', () => {
     expect(new Set(reads())).toHaveProperty('size', 30);
   });
 
-  test('goes on after what a backend has and does not give: it is damaged, and mended', async () => {
+  test('goes on after a copy that a backend has and does not give: the copy is damaged, and repaired', async () => {
     const { backend, scrub, replication, catalog } = await stored();
     losePart(backend, BLOBS[5] ?? sampleBlob('', 0));
     const whole = { index: 1, of: 1 };
@@ -79,9 +79,9 @@ describe('a check', () => {
     expect(catalog.replicas.damagedCount('s3')).toBe(0);
   });
 
-  test('that a fault ends says so, and the next one goes on where it was, and says so', async () => {
+  test('reports the fault that ended it, and the next check goes on there, and reports that', async () => {
     const { backend, scrub, reads, catalog } = await stored();
-    // As after a page of it.
+    // The progress after a page of it.
     catalog.replicas.recordProgress('s3', 'check 1/1', 12);
     backend.before = (operation) => {
       if (operation === 'get') throw refusal('s3');
@@ -98,7 +98,7 @@ describe('a check', () => {
     expect(whole).toMatchObject({ read: 30, isResumed: false });
   });
 
-  test('that was interrupted a month ago begins anew: what it read then proves little now', async () => {
+  test('begins again when it was interrupted a month ago: what it read then proves little now', async () => {
     const { scrub, catalog, clock } = await stored();
     catalog.replicas.recordProgress('s3', 'check 1/1', 12);
     clock.wallMs += 30 * 86_400_000;
@@ -107,7 +107,7 @@ describe('a check', () => {
   });
 });
 
-test('the daily part reads so much that everything is read in as many days, and begins anew at the end', async () => {
+test('the daily part reads so much that everything is read in as many days, and begins again at the end', async () => {
   const { scrub, reads } = await stored();
   const days: string[][] = [];
   for (let day = 0; day < 3; day += 1) {
@@ -121,7 +121,7 @@ test('the daily part reads so much that everything is read in as many days, and 
   expect(new Set(reads()).size).toBeGreaterThanOrEqual(10);
 });
 
-test('what is found damaged after a check has read it, and before that is recorded, is not called good', async () => {
+test('a copy that is found damaged after a check has read it, and before that is recorded, is not called good', async () => {
   const { backend, scrub, damage, catalog } = await stored();
   const [first] = BLOBS;
   if (first === undefined) throw new Error('There are no blobs.');
@@ -195,7 +195,7 @@ test('a day that a stop or a fault cut short loses nothing: the next one begins 
   expect(new Set([...first, ...reads()]).size).toBe(BLOBS.length);
 });
 
-test('a check mends nothing that it has not found: a good copy elsewhere stays as it is', async () => {
+test('a check repairs nothing that it has not found: a good copy elsewhere stays as it is', async () => {
   const { backend, scrub, replication, catalog } = await stored();
   backend.blobs.delete(at(0));
   await scrub.check(null, () => {}, NEVER);

@@ -39,7 +39,7 @@ function walk(catalog: Catalog): void {
 
 const unmined = { isUnmined: true, medianTimeSeconds: LATER };
 
-test('what no block has stays here; once a block has it, every backend is to get it', async () => {
+test('a blob that no block has stays here; once a block has it, every backend is to get it', async () => {
   const backend = new MemoryBackend('s3');
   const scene = await replicationScene({ backends: [backend] });
   walk(scene.catalog);
@@ -70,7 +70,7 @@ test('a backend that is added later gets what was mined, and nothing else', asyn
   expect(after.replicas.queued('s3')).toBe(1);
 });
 
-test('what was listed as the walk began may lie in a block below: it is replicated', () => {
+test('a blob that was listed as the walk began may be in a block below: it is replicated', () => {
   const catalog = openCatalog({ backends: ['local', 's3'] });
   const facts = (medianTimeSeconds: number) => ({
     ...spooled(`${medianTimeSeconds}`, 'keccak256', { medianTimeSeconds }),
@@ -85,7 +85,7 @@ test('what was listed as the walk began may lie in a block below: it is replicat
   expect(catalog.replicas.queued('s3')).toBe(3);
 });
 
-test('a full cache lets go of it before anything else, with a record of it, and nothing that was not stored', async () => {
+test('a full cache evicts an unmined blob first, with a record of it, and no blob that was not stored', async () => {
   const [s3, dead] = [new MemoryBackend('s3'), new MemoryBackend('dead')];
   dead.before = () => {
     throw refusal('dead');
@@ -115,7 +115,7 @@ test('a full cache lets go of it before anything else, with a record of it, and 
   expect(scene.catalog.replicas.queued('s3')).toBe(2);
 });
 
-test('where there is no room, what no block has is not written through to a backend', async () => {
+test('a blob that no block has is not written through to a backend where there is no room', async () => {
   const backend = new MemoryBackend('s3');
   const scene = await replicationScene({ backends: [backend], budgetBytes: 100 });
   await scene.replication.admit(NEVER);

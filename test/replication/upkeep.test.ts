@@ -67,7 +67,7 @@ describe('check', () => {
     expect(await check(CHECK)).toMatchObject({
       backends: [
         { backend: 's3', listed: 11, read: 1, missing: 1, damaged: 0, fault: null },
-        // Its size is right: only reading can tell.
+        // The size is right: only reading can tell.
         { backend: 'second', listed: 12, read: 0, missing: 0, damaged: 0, fault: null },
       ],
       left: [{ backend: 's3', ...nameOf(FIRST), elsewhere: true }],
@@ -95,7 +95,7 @@ describe('check', () => {
     expect(await job('check', { subset: { index: 1, of: 1 } })).toMatchObject({ exitCode: 0 });
   });
 
-  test('names what an archive that runs has mended before the check was over: it was found all the same', async () => {
+  test('names the copies that a running archive repaired before the check was over: they were found all the same', async () => {
     const { stored, job, s3, start, catalog } = await scene();
     await stored();
     start();
@@ -223,7 +223,7 @@ describe('rebuild', () => {
     expect(found).toMatchObject({ custom: { local: { adopted: 1 } }, faults: {} });
   });
 
-  test('of one backend alone is never the whole, and what the others do is no fault of it', async () => {
+  test('never counts as whole with one backend alone, and the faults of others are none of it', async () => {
     const { job, s3, second, catalog } = await scene();
     s3.blobs.set(keyOf(LAST), LAST.bytes);
     second.findings = [fault('reachable', 'It is away.', 'Wait.')];

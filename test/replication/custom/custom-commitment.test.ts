@@ -12,7 +12,7 @@ import { BLOCK_SECONDS, HOUR_BLOCKS, Scene } from '../../scenario/archive-on-dev
 const TEST_MS = 60_000;
 const bytes = sampleBytes('committed to by another hash', 300);
 const keccak = encodeHex(hashWith(nobleHasher, 'keccak256', bytes));
-/** By a hash that no dialect knows. */
+/** A hash of a type that no dialect knows. */
 const versionHash = createHash('sha512-256').update(bytes).digest('hex');
 
 async function sceneWith(dialect: 'svc' | 'syscoin-5'): Promise<Scene> {
@@ -37,7 +37,7 @@ test(
     expect(existsSync(file)).toBe(true);
     expect((await ask(scene, `/v1/custom/${versionHash}/${keccak}`)).body.equals(bytes)).toBe(true);
     await scene.until('alarmed', () => scene.conditions().includes('archive/custom-commitment'));
-    // It is not done with that.
+    // The content stays in the queue.
     expect(scene.archive.status().content).toMatchObject({ seen: 1, spooled: 0, stored: 0 });
     expect(await scene.record(versionHash)).toMatchObject({
       state: 'seen',
@@ -48,7 +48,7 @@ test(
     }
     const checked = await fetch(`${scene.url}/check_vh`, { method: 'POST', body: JSON.stringify([versionHash]) });
     expect(await checked.json()).toEqual([false]);
-    // Its own class: neither pending nor lost, and the block counts as accounted for.
+    // A class of its own: neither pending nor lost, and the block counts as accounted for.
     const report = await scene.archive.auditChain({ from: 121, to: null }, new AbortController().signal);
     expect(report.occurrences).toMatchObject({ custom: 1, pending: 0, lost: 0 });
     await scene.finalUpTo(122);
@@ -64,7 +64,7 @@ test(
     await scene.until('walked', () => scene.archive.status().chain.height === scene.node.chain.tip.height);
     const later = await scene.archive.auditChain({ from: 121, to: null }, new AbortController().signal);
     expect(later.occurrences).toMatchObject({ custom: 1, lost: 0 });
-    // With nothing left of it, it is what any blob is that nobody has.
+    // With nothing left of it, it counts as any blob that no place has.
     writeFileSync(file, 'something else');
     expect(await status()).toBe(503);
     await scene.until('lost', async () => (await scene.audit()).occurrences.lost === 1);
@@ -153,7 +153,7 @@ test(
 );
 
 test(
-  'what somebody lays below custom/ is not taken over by a new catalog in any other dialect, and hides no missing blob',
+  'a new catalog in another dialect ignores files that were placed below custom/, and they hide no missing blob',
   async () => {
     const scene = await sceneWith('syscoin-5');
     await scene.stop();

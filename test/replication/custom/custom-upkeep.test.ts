@@ -98,15 +98,15 @@ describeWithServers('custom commitments in the data folder and in a bucket', () 
     expect(Buffer.from((await store.get(at(0), NEVER)) ?? [])).toEqual(Buffer.from(bytesOf(0)));
   });
 
-  test('a listing finds what is gone, what has another size and what nobody knows; reading finds what has rotted', async () => {
+  test('a listing finds what is gone, what has another size and what is unknown; reading finds what has rotted', async () => {
     const { check, rot, file, store, left } = await kept();
     await store.purge({ customOf: at(3).versionHash }, NEVER);
     await rot(4);
     await rm(file(5));
     await writeFile(file(6), Buffer.alloc(106, 1));
-    const unknown = customName(sampleBlob('nobody knows', 5).versionHash, sampleBytes('unknown', 70));
+    const unknown = customName(sampleBlob('unknown', 5).versionHash, sampleBytes('unknown', 70));
     await store.put({ ...unknown, bytes: sampleBytes('unknown', 70) }, 'replace', NEVER);
-    // Of the same size, so that only reading it tells.
+    // The rotten copy has the same size, so that only reading it tells.
     expect(await check(null)).toMatchObject([
       { backend: 'local', listed: COUNT - 1, unknown: 0, missing: 1, damaged: 0 },
       { backend: 's3', listed: COUNT, unknown: 1, missing: 1, damaged: 1 },
@@ -131,7 +131,7 @@ describeWithServers('custom commitments in the data folder and in a bucket', () 
     await rm(file(5));
     await writeFile(file(6), 'rotten here');
     const bytes = sampleBytes('unknown', 70);
-    const unknown = customName(sampleBlob('nobody knows', 5).versionHash, bytes);
+    const unknown = customName(sampleBlob('unknown', 5).versionHash, bytes);
     await store.put({ ...unknown, bytes: bytes }, 'replace', NEVER);
     expect(await custom.repair(await check(), NEVER)).toMatchObject([{ fault: null }, { fault: null }]);
     expect(left()).toEqual([[], []]);
@@ -143,7 +143,7 @@ describeWithServers('custom commitments in the data folder and in a bucket', () 
     expect(await readFile(join(aside, copy), 'utf8')).toBe('rotten here');
   });
 
-  test('what no place has is lost until it turns up: nothing is claimed of it, and the node brings it back at once', async () => {
+  test('a content that no place has is lost until it turns up: nothing is claimed of it, and the node brings it back at once', async () => {
     const { check, custom, rot, file, left, catalog, keeper } = await kept();
     await rot(7);
     await rm(file(7));
@@ -158,7 +158,7 @@ describeWithServers('custom commitments in the data folder and in a bucket', () 
     expect(catalog.custom.has(at(7).versionHash)).toBe(true);
   });
 
-  test('a reader gets what another place has; the damaged copy is found by that, and mended', async () => {
+  test('a reader gets what another place has; the damaged copy is found by that, and repaired', async () => {
     const { file, custom, left } = await kept();
     await writeFile(file(2), 'rotten');
     const { bytes } = await custom.places.find(at(2), NEVER);
@@ -175,19 +175,19 @@ describeWithServers('custom commitments in the data folder and in a bucket', () 
     let damaged = 0;
     let read = 0;
     for (let day = 0; day < 3; day += 1) {
-      // Of each place the comparison of listings, and a part that is read.
+      // Each place gives the comparison of its listing, and a part that is read.
       for (const found of await daily(3)) {
         damaged += found.damaged;
         read += found.read;
       }
     }
-    // By its size the listing told of the rotten one, so that 11 were left to read there.
+    // The listing told of the rotten copy by its size, so that 11 were left to read there.
     expect([damaged, read]).toEqual([1, 2 * COUNT]);
   });
 
   test('days that find much damaged read no less than others: the round takes no longer', async () => {
     const { daily, file } = await kept();
-    // Of the same size, so that no listing tells.
+    // The damaged copies have the same size, so that no listing tells.
     for (let index = 0; index < 9; index += 1) await writeFile(file(index), Buffer.alloc(100 + index, 1));
     let damaged = 0;
     let read = 0;
@@ -218,7 +218,7 @@ describeWithServers('custom commitments in the data folder and in a bucket', () 
 
   test('one that the disk does not give holds up the check of none behind it, and is told', async () => {
     const { check, file } = await kept();
-    // As EIO is for one file alone: a folder in its place is a fault of reading it, and of nothing else.
+    // A folder in its place acts as EIO for one file alone: reading it is a fault, and nothing else is.
     await rm(file(0));
     await mkdir(file(0));
     const [local] = await check();
@@ -251,7 +251,7 @@ describeWithServers('custom commitments in the data folder and in a bucket', () 
     ]);
   });
 
-  test('of what is withheld nothing is kept, read, mended or found again, until it is let in', async () => {
+  test('withheld custom bytes are not kept, read, repaired or indexed again, until they are let in', async () => {
     const { catalog, custom, keeper, check, file } = await kept();
     const { versionHash } = at(0);
     const entry = {

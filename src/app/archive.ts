@@ -41,10 +41,10 @@ import { ProvenReader } from '../reading/proven-reader.ts';
 import { WindowPictures } from '../reading/window-pictures.ts';
 import { TakeDowns } from '../reading/withhold/take-downs.ts';
 import { WithheldSayings } from '../reading/withhold/withheld-sayings.ts';
-import { Adoption } from '../replication/adoption.ts';
 import { bytesSources, recordStores } from '../replication/archive-sources.ts';
 import type { Backend } from '../replication/backend.ts';
 import { Canary } from '../replication/canary.ts';
+import { CatalogRebuild } from '../replication/catalog-rebuild.ts';
 import { CopyWorker } from '../replication/copy-worker.ts';
 import { CustomKeeper } from '../replication/custom/custom-keeper.ts';
 import { CustomUpkeep } from '../replication/custom/custom-upkeep.ts';
@@ -127,7 +127,7 @@ export class Archive implements ArchiveView {
   readonly #poller: Poller;
   readonly #fetcher: Fetcher;
   readonly #localVerifier: LocalVerifier;
-  readonly #adoption: Adoption;
+  readonly #catalogRebuild: CatalogRebuild;
   readonly #records: ContentRecords;
   readonly #chain: ChainFollowing;
   readonly #audit: ChainAudit;
@@ -206,26 +206,26 @@ export class Archive implements ArchiveView {
       ...{ poller, clock },
       chain: boundChain,
       knowsWhatIsMined: () => poller.isListCurrent() && chain.isCurrent,
-      welcome: (site, signal) => sayings.readFrom(site, signal),
+      beforeAdmit: (site, signal) => sayings.readFrom(site, signal),
     });
     const replication = this.#replication;
-    const { home, copies, cacheFill, sites } = replication;
+    const { writer, copies, cacheFill, sites } = replication;
     const custom = new CustomUpkeep({
       ...{ catalog, hasher, store, sites, conditions, clock },
       isAllowed: options.allowsCustom ?? false,
     });
     this.#customWorker = custom.worker;
     this.custom = new CustomKeeper(catalog, hasher, custom.places);
-    const adoption = new Adoption({
+    const catalogRebuild = new CatalogRebuild({
       ...{ store, catalog, rehash, conditions, sites, custom, damage, log, clock },
       isNewFolder: options.isNewFolder ?? false,
       found: poller.changes,
     });
-    this.#adoption = adoption;
+    this.#catalogRebuild = catalogRebuild;
 
     // The way of new bytes.
-    const spooler = new Spooler(home, catalog, conditions, activity, clock);
-    const orphans = new OrphanFinder(store, hasher, catalog.openedMs, adoption);
+    const spooler = new Spooler(writer, catalog, conditions, activity, clock);
+    const orphans = new OrphanFinder(store, hasher, catalog.openedMs, catalogRebuild);
     this.#fetcher = new Fetcher(options.requests, {
       ...{ node, catalog, poller, spooler, orphans, verifier, conditions, activity, clock },
       custom: this.custom,
@@ -258,7 +258,7 @@ export class Archive implements ArchiveView {
 
     // Work that operators, schedules and commands request.
     this.upkeep = new Upkeep({
-      ...{ catalog, store, damage, adoption, replication, custom, archiverId, clock },
+      ...{ catalog, store, damage, catalogRebuild, replication, custom, archiverId, clock },
     });
     const holdings = () => replication.holdings(({ isAdmitted }) => isAdmitted);
     this.routine = new Routine({
@@ -287,7 +287,7 @@ export class Archive implements ArchiveView {
       },
       withheldFile: options.withheldFile ?? null,
     });
-    const own = new OwnPlaces(store, sites, catalog, verifier, held, adoption);
+    const own = new OwnPlaces(store, sites, catalog, verifier, held, catalogRebuild);
     this.backfill = new Backfill({
       ...{ nodes, catalog, replication, own, spooler, verifier, poller, chain, conditions },
       ...{ evidence, peers, activity, clock },
@@ -297,13 +297,13 @@ export class Archive implements ArchiveView {
 
     // The readers' side.
     const bytes = new ArchiveBytes({
-      ...{ store, catalog, copies, rehash, cacheFill, sites, damage, poller, lists, adoption, chain },
+      ...{ store, catalog, copies, rehash, cacheFill, sites, damage, poller, lists, catalogRebuild, chain },
       custom: custom.places,
       clock,
     });
     this.reader = new ProvenReader(gate, held, bytes);
     const proofs = new OccurrenceProofs(catalog, stores);
-    this.exporting = { catalog, hasher, reader: this.reader, proofs, boundChain, chain, adoption, clock };
+    this.exporting = { catalog, hasher, reader: this.reader, proofs, boundChain, chain, catalogRebuild, clock };
     this.#records = new ContentRecords(catalog, gate, bytes, chain);
     this.chainView = new ChainQuestions({
       node,
@@ -312,12 +312,12 @@ export class Archive implements ArchiveView {
       records: stores,
       poller,
       lists,
-      adoption,
+      catalogRebuild,
       chain,
       clock,
     });
     this.windowView = new WindowPictures(catalog, chain, nowMs);
-    const inventories = new Inventories(catalog, hasher, chain, adoption, boundChain, clock);
+    const inventories = new Inventories(catalog, hasher, chain, catalogRebuild, boundChain, clock);
     this.inventory = inventories;
     this.attestor = new Attestor(archiverId, signer, inventories, catalog, clock);
     const records = this.#records;
@@ -381,7 +381,7 @@ export class Archive implements ArchiveView {
   }
 
   async #placeFolder(signal: AbortSignal): Promise<void> {
-    await this.#adoption.adoptFolder(signal);
+    await this.#catalogRebuild.adoptFolder(signal);
     if (!this.#replication.room.isCache) await this.#localVerifier.run(signal);
   }
 
@@ -396,10 +396,13 @@ export class Archive implements ArchiveView {
 
   async #placeWhatIsHere(withheldKnown: Promise<void>, signal: AbortSignal): Promise<void> {
     // A catalog that is made again does not know yet what of that may not be served.
-    if (!this.#adoption.isDone) await withheldKnown;
-    await this.#adoption.adoptFolder(signal);
+    if (!this.#catalogRebuild.isDone) await withheldKnown;
+    await this.#catalogRebuild.adoptFolder(signal);
     const keeps = !this.#replication.room.isCache;
-    await Promise.all([this.#adoption.adoptBackends(signal), ...(keeps ? [this.#localVerifier.run(signal)] : [])]);
+    await Promise.all([
+      this.#catalogRebuild.adoptBackends(signal),
+      ...(keeps ? [this.#localVerifier.run(signal)] : []),
+    ]);
   }
 
   record(name: NamedHash, signal: AbortSignal, occurrencesAfter: string | null = null): Promise<RecordLookup> {

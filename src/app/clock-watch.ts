@@ -1,7 +1,7 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Clock } from '../core/time/clock.ts';
-import type { Site } from '../replication/site.ts';
+import type { BackendHandle } from '../replication/backend-handle.ts';
 import type { Activity } from '../view/activity.ts';
 
 /** A block may be two hours ahead of its time by the rules, and miners are never so far behind when they find one. */
@@ -17,7 +17,7 @@ const BLOCKS_IN_A_ROW = 3;
  */
 export class ClockWatch {
   readonly #catalog: Catalog;
-  readonly #sites: readonly Site[];
+  readonly #sites: readonly BackendHandle[];
   readonly #conditions: ConditionBoard;
   readonly #clock: Clock;
   #blockOffsetSeconds: number | null = null;
@@ -25,7 +25,13 @@ export class ClockWatch {
   #tips = 0;
   #lastSeenHeight: number | null = null;
 
-  constructor(catalog: Catalog, sites: readonly Site[], conditions: ConditionBoard, activity: Activity, clock: Clock) {
+  constructor(
+    catalog: Catalog,
+    sites: readonly BackendHandle[],
+    conditions: ConditionBoard,
+    activity: Activity,
+    clock: Clock,
+  ) {
     this.#catalog = catalog;
     this.#sites = sites;
     this.#conditions = conditions;

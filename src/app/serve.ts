@@ -13,7 +13,7 @@ import { BackendBytes } from '../reading/stateless/backend-bytes.ts';
 import { StatelessReader } from '../reading/stateless/stateless-reader.ts';
 import { StatelessWatch } from '../reading/stateless/stateless-watch.ts';
 import { WithheldNames } from '../reading/stateless/withheld-names.ts';
-import { Site } from '../replication/site.ts';
+import { BackendHandle } from '../replication/backend-handle.ts';
 import { StorageError } from '../storage/errors.ts';
 import { declareBackendMetrics } from '../storage/metrics.ts';
 import { LiveSettings } from './live-settings.ts';
@@ -51,7 +51,7 @@ export async function startReader({ settings, version, log }: ReaderOptions): Pr
     if (backends.length === 0) throw noBackend();
     const verifier = await HashThread.start(await createNodeHasher());
     closing.push(() => verifier.stop());
-    const sites = backends.map((backend) => new Site(backend, verifier, SYSTEM_CLOCK));
+    const sites = backends.map((backend) => new BackendHandle(backend, verifier, SYSTEM_CLOCK));
     const named = sites.map(({ store }) => store).filter(({ properties }) => properties.holds.has('evidence'));
     if (named.length === 0 && settings.withheldFile === null) throw noWithheldList();
     const withheld = new WithheldNames({ stores: named, file: settings.withheldFile });

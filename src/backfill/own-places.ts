@@ -1,7 +1,7 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { SpooledContent } from '../catalog/content-table.ts';
 import type { ContentName } from '../core/blob/ids.ts';
-import type { Site } from '../replication/site.ts';
+import type { BackendHandle } from '../replication/backend-handle.ts';
 import { StorageError } from '../storage/errors.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import { forgetBytes, type VerifiedBlob, type Verifier } from '../verify/verified-blob.ts';
@@ -21,34 +21,34 @@ export type OwnFinding =
  */
 export class OwnPlaces {
   readonly #store: LocalStore;
-  readonly #sites: readonly Site[];
+  readonly #sites: readonly BackendHandle[];
   readonly #catalog: Catalog;
   readonly #verifier: Verifier;
   readonly #held: HeldBytes;
   /** Done: the catalog knows all that the backends hold. */
-  readonly #adoption: { readonly isDone: boolean };
+  readonly #catalogRebuild: { readonly isDone: boolean };
 
   constructor(
     store: LocalStore,
-    sites: readonly Site[],
+    sites: readonly BackendHandle[],
     catalog: Catalog,
     verifier: Verifier,
     held: HeldBytes,
-    adoption: { readonly isDone: boolean },
+    catalogRebuild: { readonly isDone: boolean },
   ) {
     this.#store = store;
     this.#sites = sites;
     this.#catalog = catalog;
     this.#verifier = verifier;
     this.#held = held;
-    this.#adoption = adoption;
+    this.#catalogRebuild = catalogRebuild;
   }
 
   /** `content`: as its row is to be, where it is found on a backend. */
   async find(name: ContentName, content: Omit<SpooledContent, 'sizeBytes'>, signal: AbortSignal): Promise<OwnFinding> {
     const blob = await this.#here(name, signal);
     if (blob !== null) return { kind: 'orphan', blob };
-    if (this.#adoption.isDone) return { kind: 'none', answers: [] };
+    if (this.#catalogRebuild.isDone) return { kind: 'none', answers: [] };
     const answers: SourceAnswered[] = [];
     for (const site of this.#sites) {
       const answer = await this.#at(site, name, content, signal);
@@ -97,7 +97,7 @@ export class OwnPlaces {
   }
 
   async #at(
-    site: Site,
+    site: BackendHandle,
     name: ContentName,
     content: Omit<SpooledContent, 'sizeBytes'>,
     signal: AbortSignal,

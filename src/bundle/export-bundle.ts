@@ -27,7 +27,7 @@ export interface ExportModules {
   /** The chain that the data folder is bound to; null: to none yet. */
   readonly boundChain: () => Promise<BlockHash | null>;
   readonly chain: { readonly lacksHistory: boolean };
-  readonly adoption: { readonly isDone: boolean };
+  readonly catalogRebuild: { readonly isDone: boolean };
   readonly clock: Clock;
 }
 
@@ -225,12 +225,12 @@ async function rangeOf(
   fromHeight: number | null,
   toHeight: number | null,
   finalHeight: number | null,
-  { catalog, boundChain, chain, adoption }: ExportModules,
+  { catalog, boundChain, chain, catalogRebuild }: ExportModules,
 ): Promise<BundleRange> {
   assertUpright(fromHeight, toHeight);
   const genesis = await boundChain();
   const { startHeight, lowestHeight } = catalog.chain.state;
-  if (!adoption.isDone || chain.lacksHistory) throw notFinal('The catalog is being rebuilt.');
+  if (!catalogRebuild.isDone || chain.lacksHistory) throw notFinal('The catalog is being rebuilt.');
   if (genesis === null || startHeight === null) throw notFinal('No block has been walked yet.');
   if (finalHeight === null) throw notFinal('No block is known to be final.');
   const lowest = lowestHeight ?? startHeight;

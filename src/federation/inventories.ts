@@ -26,7 +26,7 @@ export class Inventories implements InventoryView {
   readonly #catalog: Pick<Catalog, 'chain' | 'snapshot'>;
   readonly #hasher: BlobHasher;
   readonly #chain: { readonly finalHeight: number | null; readonly lacksHistory: boolean };
-  readonly #adoption: { readonly isDone: boolean };
+  readonly #catalogRebuild: { readonly isDone: boolean };
   /** The chain that the data folder is bound to; null before the node first answered. */
   readonly #boundChain: () => Promise<BlockHash | null>;
   readonly #clock: Pick<Clock, 'steadyMs'>;
@@ -40,14 +40,14 @@ export class Inventories implements InventoryView {
     catalog: Pick<Catalog, 'chain' | 'snapshot'>,
     hasher: BlobHasher,
     chain: { readonly finalHeight: number | null; readonly lacksHistory: boolean },
-    adoption: { readonly isDone: boolean },
+    catalogRebuild: { readonly isDone: boolean },
     boundChain: () => Promise<BlockHash | null>,
     clock: Pick<Clock, 'steadyMs'>,
   ) {
     this.#catalog = catalog;
     this.#hasher = hasher;
     this.#chain = chain;
-    this.#adoption = adoption;
+    this.#catalogRebuild = catalogRebuild;
     this.#boundChain = boundChain;
     this.#clock = clock;
   }
@@ -72,7 +72,7 @@ export class Inventories implements InventoryView {
     const { finalHeight } = this.#chain;
     const { startHeight } = this.#catalog.chain.state;
     const genesis = await this.#boundChain();
-    if (!this.#adoption.isDone) return unavailable('rebuilding', 'The catalog is being rebuilt.', 30);
+    if (!this.#catalogRebuild.isDone) return unavailable('rebuilding', 'The catalog is being rebuilt.', 30);
     if (startHeight === null || genesis === null) return unavailable('not-walked', 'No block has been walked yet.', 10);
     if (finalHeight === null) return unavailable('not-final', 'No block is final yet.', 30);
     const lowest = this.#chain.lacksHistory ? null : (this.#catalog.chain.state.lowestHeight ?? startHeight);

@@ -6,12 +6,12 @@ import { MAX_BLOB_BYTES } from '../core/blob/limits.ts';
 import type { Clock } from '../core/time/clock.ts';
 import type { NodeLists } from '../ingest/node-lists.ts';
 import type { Poller } from '../ingest/poller.ts';
-import type { Adoption } from '../replication/adoption.ts';
+import type { BackendHandle } from '../replication/backend-handle.ts';
 import type { CacheFill } from '../replication/cache-fill.ts';
+import type { CatalogRebuild } from '../replication/catalog-rebuild.ts';
 import type { Copies } from '../replication/copies.ts';
 import type { CustomPlaces } from '../replication/custom/custom-places.ts';
 import type { DamageWatch } from '../replication/damage-watch.ts';
-import type { Site } from '../replication/site.ts';
 import { StorageError } from '../storage/errors.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import type { RehashRule } from '../verify/verified-blob.ts';
@@ -27,12 +27,12 @@ export interface ArchiveBytesModules {
   readonly copies: Copies;
   readonly rehash: RehashRule;
   readonly cacheFill: CacheFill;
-  readonly sites: readonly Site[];
+  readonly sites: readonly BackendHandle[];
   readonly damage: DamageWatch;
   readonly poller: Poller;
   /** Lists of every configured node. */
   readonly lists: Pick<NodeLists, 'isOfSeveral' | 'read'>;
-  readonly adoption: Adoption;
+  readonly catalogRebuild: CatalogRebuild;
   readonly chain: Pick<ChainState, 'isCurrent' | 'hasConflict'>;
   readonly custom: Pick<CustomPlaces, 'find'>;
   readonly clock: Pick<Clock, 'steadyMs'>;
@@ -123,7 +123,7 @@ export class ArchiveBytes implements BlobFinder {
 
   /** For a name without a row. `absent`: that is proven. */
   async absence(name: NamedHash, signal: AbortSignal): Promise<{ readonly kind: 'absent' } | Unavailable> {
-    const { catalog, poller, adoption, chain } = this.#modules;
+    const { catalog, poller, catalogRebuild, chain } = this.#modules;
     if (catalog.findQueued(name.versionHash) !== null) {
       return unavailable('not-fetched-yet', 'The node has listed it; its bytes are not here yet.', 5);
     }
@@ -143,7 +143,7 @@ export class ArchiveBytes implements BlobFinder {
         60,
       );
     }
-    if (!adoption.isDone) return unavailable('cannot-tell', 'The catalog is being rebuilt.', 30);
+    if (!catalogRebuild.isDone) return unavailable('cannot-tell', 'The catalog is being rebuilt.', 30);
     if (!poller.isListCurrent()) {
       return unavailable(
         'cannot-tell',
@@ -236,7 +236,7 @@ function faultless(error: unknown): null {
   throw error;
 }
 
-async function hasIt(site: Site, name: ContentName, signal: AbortSignal): Promise<boolean> {
+async function hasIt(site: BackendHandle, name: ContentName, signal: AbortSignal): Promise<boolean> {
   site.admit();
   return (await site.judged(() => site.store.stat(name, signal), signal)) !== null;
 }

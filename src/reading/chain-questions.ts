@@ -38,7 +38,7 @@ export interface ChainQuestionModules {
   readonly records: readonly ObjectStore[];
   readonly poller: Pick<Poller, 'isListCurrent' | 'isTransactionListed' | 'readAgain'>;
   readonly lists: Pick<NodeLists, 'isOfSeveral' | 'read'>;
-  readonly adoption: { readonly isDone: boolean };
+  readonly catalogRebuild: { readonly isDone: boolean };
   readonly chain: Pick<ChainState, 'whyNotCurrent' | 'hasConflict' | 'lacksHistory' | 'finalHeight'>;
   readonly clock: Pick<Clock, 'steadyMs'>;
   /** Limit of the look-ups of one `lastBlock` call. */
@@ -287,8 +287,8 @@ export class ChainQuestions implements ChainView {
 
   /** While this says why, what no block named can still be in one. */
   #whyNotCurrent(): ChainUnavailable | null {
-    const { adoption, poller, chain } = this.#modules;
-    if (!adoption.isDone) return unavailable('rebuilding', 'The catalog is being rebuilt.', 30);
+    const { catalogRebuild, poller, chain } = this.#modules;
+    if (!catalogRebuild.isDone) return unavailable('rebuilding', 'The catalog is being rebuilt.', 30);
     if (!poller.isListCurrent()) return unavailable('walk-behind', 'The node has not been asked lately.', 10);
     const why = chain.whyNotCurrent;
     return why === null ? null : unavailable(why, NOT_CURRENT[why], 10);

@@ -9,18 +9,18 @@ import { type Next, pause, runLoop } from '../core/time/run-loop.ts';
 import { bindTo, boundChain } from '../storage/chain-binding.ts';
 import { StorageError } from '../storage/errors.ts';
 import type { ProbeFinding } from '../storage/probe.ts';
+import type { BackendHandle } from './backend-handle.ts';
 import type { OnePlace } from './one-place.ts';
-import type { Site } from './site.ts';
 
 export interface AdmissionModules {
-  readonly site: Site;
+  readonly site: BackendHandle;
   /** The chain that the data folder belongs to; null before a node told it. */
   readonly chain: (signal: AbortSignal) => Promise<BlockHash | null>;
   readonly catalog: Catalog;
   readonly conditions: ConditionBoard;
   readonly log: Logger;
   /** Learns what must be known of the backend before it is used, such as what may not be put there. */
-  readonly welcome?: (site: Site, signal: AbortSignal) => Promise<void>;
+  readonly beforeAdmit?: (site: BackendHandle, signal: AbortSignal) => Promise<void>;
   /** Knows of two backends that are one place. */
   readonly places: OnePlace;
   readonly probeAgainMs?: number;
@@ -109,14 +109,14 @@ export class Admission {
   }
 
   async #admit(genesis: BlockHash | null, signal: AbortSignal): Promise<string | null> {
-    const { site, catalog, conditions, welcome, places } = this.#modules;
+    const { site, catalog, conditions, beforeAdmit, places } = this.#modules;
     try {
       if (genesis !== null) await bindTo(site.store, genesis, signal);
       const findings = await site.store.probe(signal);
       this.#tell(findings);
       const unreachable = findings.find(({ check, grade }) => check === 'reachable' && grade === 'fault');
       if (unreachable !== undefined) return unreachable.sentence;
-      await welcome?.(site, signal);
+      await beforeAdmit?.(site, signal);
       site.durabilityDelayMs = findings.some(({ check, grade }) => check === 'durable' && grade !== 'good')
         ? DURABILITY_DELAY_MS
         : 0;

@@ -4,10 +4,10 @@ import { StoreAround } from '../storage/around-store.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
 import type { ProbeFinding } from '../storage/probe.ts';
 import type { UnverifiedBlob } from '../verify/verified-blob.ts';
-import type { Site } from './site.ts';
+import type { BackendHandle } from './backend-handle.ts';
 
 /** The sources of a blob's bytes besides the nodes: the data folder, where a crash may have left some, and every backend. */
-export function bytesSources(store: Pick<ObjectStore, 'id' | 'get'>, sites: readonly Site[]): RescueSource[] {
+export function bytesSources(store: Pick<ObjectStore, 'id' | 'get'>, sites: readonly BackendHandle[]): RescueSource[] {
   const local: RescueSource = {
     name: `store ${store.id}`,
     find: async (name, signal) => unverified(name, await store.get(name, signal)),
@@ -15,7 +15,7 @@ export function bytesSources(store: Pick<ObjectStore, 'id' | 'get'>, sites: read
   return [local, ...sites.map(siteSource)];
 }
 
-function siteSource(site: Site): RescueSource {
+function siteSource(site: BackendHandle): RescueSource {
   return {
     name: `backend ${site.id}`,
     async find(name, signal, isAgain) {
@@ -31,7 +31,7 @@ function unverified({ hashType, versionHash }: ContentName, bytes: Uint8Array | 
 }
 
 /** The stores of records and evidence, as far as they may be written to now: before they are bound to our chain they refuse. */
-export function recordStores(local: readonly ObjectStore[], sites: readonly Site[]): ObjectStore[] {
+export function recordStores(local: readonly ObjectStore[], sites: readonly BackendHandle[]): ObjectStore[] {
   const named = sites.filter(({ store }) => store.properties.holds.has('record'));
   return [...local, ...named.map((site) => admittedStore(site))];
 }
@@ -40,14 +40,14 @@ export function recordStores(local: readonly ObjectStore[], sites: readonly Site
  * A backend that refuses until it is bound to our chain, and while its breaker leaves it alone. `store`: the same place over
  * another connection.
  */
-export function admittedStore(site: Site, store: ObjectStore = site.store): ObjectStore {
+export function admittedStore(site: BackendHandle, store: ObjectStore = site.store): ObjectStore {
   return new AdmittedStore(site, store);
 }
 
 class AdmittedStore extends StoreAround {
-  readonly #site: Site;
+  readonly #site: BackendHandle;
 
-  constructor(site: Site, store: ObjectStore) {
+  constructor(site: BackendHandle, store: ObjectStore) {
     super(store, async (_question, ask, signal) => {
       site.admit();
       return await site.judged(ask, signal);

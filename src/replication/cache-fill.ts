@@ -4,7 +4,7 @@ import { messageOf } from '../core/blob/errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import type { RehashRule, VerifiedBlob } from '../verify/verified-blob.ts';
-import type { LocalRoom } from './local-room.ts';
+import type { DiskQuota } from './disk-quota.ts';
 
 /** Bytes on their way into the cache; what is read beyond it is served and not kept. */
 const MAX_BYTES_UNDER_WAY = 8_388_608;
@@ -12,7 +12,7 @@ const MAX_BYTES_UNDER_WAY = 8_388_608;
 /** Keeps what was read from a backend in the cache, so that it is near when it is asked for again. */
 export class CacheFill {
   readonly #store: LocalStore;
-  readonly #room: LocalRoom;
+  readonly #room: DiskQuota;
   readonly #catalog: Catalog;
   readonly #rehash: RehashRule;
   readonly #conditions: ConditionBoard;
@@ -20,7 +20,7 @@ export class CacheFill {
   #bytesUnderWay = 0;
   #signal: AbortSignal | null = null;
 
-  constructor(store: LocalStore, room: LocalRoom, catalog: Catalog, rehash: RehashRule, conditions: ConditionBoard) {
+  constructor(store: LocalStore, room: DiskQuota, catalog: Catalog, rehash: RehashRule, conditions: ConditionBoard) {
     this.#store = store;
     this.#room = room;
     this.#catalog = catalog;

@@ -3,9 +3,9 @@ import { StorageError } from '../storage/errors.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import type { RehashRule, VerifiedBlob, Verifier } from '../verify/verified-blob.ts';
 import { type HeldBytes, MEMORY } from '../view/held-bytes.ts';
+import type { BackendHandle } from './backend-handle.ts';
 import { type Attempt, firstGood } from './first-good.ts';
 import { examineLocal, findingOf } from './local-copy.ts';
-import type { Site } from './site.ts';
 
 /** A place that answered without giving the right bytes. */
 export interface BadCopy {
@@ -29,10 +29,16 @@ export class Copies {
   readonly #store: LocalStore;
   readonly #rehash: RehashRule;
   readonly #verifier: Verifier;
-  readonly #sites: readonly Site[];
+  readonly #sites: readonly BackendHandle[];
   readonly #held: HeldBytes;
 
-  constructor(store: LocalStore, rehash: RehashRule, verifier: Verifier, sites: readonly Site[], held: HeldBytes) {
+  constructor(
+    store: LocalStore,
+    rehash: RehashRule,
+    verifier: Verifier,
+    sites: readonly BackendHandle[],
+    held: HeldBytes,
+  ) {
     this.#store = store;
     this.#rehash = rehash;
     this.#verifier = verifier;
@@ -86,7 +92,7 @@ export class Copies {
     return blob === null ? null : { blob, from: MEMORY };
   }
 
-  #attempt(site: Site, name: ContentName, bad: BadCopy[], faults: StorageError[]) {
+  #attempt(site: BackendHandle, name: ContentName, bad: BadCopy[], faults: StorageError[]) {
     const attempt: Attempt<{ blob: VerifiedBlob; from: string }> = async (signal) => {
       try {
         site.admit();

@@ -9,8 +9,8 @@ import { type LoopPolicy, runLoop, type Step } from '../core/time/run-loop.ts';
 import { isOfTheStore, StorageError } from '../storage/errors.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
 import { takesAndGives } from '../storage/probe.ts';
+import { NotReachedYet } from './backend-handle.ts';
 import { isNotKept, objectNotKept } from './copy-fault.ts';
-import { NotReachedYet } from './site.ts';
 
 /** A place of copies: the data folder, or a backend with names. */
 export type CopyPlace = Pick<ObjectStore, 'id' | 'probe'>;

@@ -1,8 +1,8 @@
 import type { EvictionSafety, HeldCopy } from '../catalog/cache-ledger.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
+import type { BackendHandle } from './backend-handle.ts';
 import type { DamageWatch } from './damage-watch.ts';
-import type { Site } from './site.ts';
 
 export interface Confirmed {
   /** A backend said just now that it holds each of these. */
@@ -23,10 +23,10 @@ const AT_A_TIME = 8;
  */
 export class EvictionCheck {
   readonly #catalog: Catalog;
-  readonly #sites: readonly Site[];
+  readonly #sites: readonly BackendHandle[];
   readonly #damage: DamageWatch;
 
-  constructor(catalog: Catalog, sites: readonly Site[], damage: DamageWatch) {
+  constructor(catalog: Catalog, sites: readonly BackendHandle[], damage: DamageWatch) {
     this.#catalog = catalog;
     this.#sites = sites;
     this.#damage = damage;
@@ -84,7 +84,7 @@ export class EvictionCheck {
   }
 
   /** Reports whether the backend says that it has and keeps a blob of this size. */
-  async #isListed(site: Site, entry: ContentEntry, signal: AbortSignal): Promise<boolean> {
+  async #isListed(site: BackendHandle, entry: ContentEntry, signal: AbortSignal): Promise<boolean> {
     const bounded = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
     const found = await site.judged(() => site.store.stat(entry, bounded), signal);
     return found?.sizeBytes === entry.sizeBytes;

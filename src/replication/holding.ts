@@ -3,8 +3,8 @@ import type { LocalStore } from '../storage/local/local-store.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
 import type { RehashRule } from '../verify/verified-blob.ts';
 import { recordStores } from './archive-sources.ts';
+import type { BackendHandle, CopyFinding } from './backend-handle.ts';
 import { examineLocal } from './local-copy.ts';
-import type { CopyFinding, Site } from './site.ts';
 
 /** A place whose copies are checked: a backend, or a local store that keeps. */
 export interface Holding {
@@ -18,7 +18,7 @@ export interface Holding {
   look(name: ContentName, signal: AbortSignal): Promise<CopyFinding['kind']>;
 }
 
-export function siteHolding(site: Site, bind?: Holding['bind']): Holding {
+export function siteHolding(site: BackendHandle, bind?: Holding['bind']): Holding {
   return {
     id: site.id,
     store: site.store,

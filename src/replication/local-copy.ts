@@ -2,12 +2,12 @@ import type { ContentName } from '../core/blob/ids.ts';
 import { mayBeOneFile } from '../storage/errors.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import type { RehashRule, VerifiedBlob } from '../verify/verified-blob.ts';
-import type { CopyFinding } from './site.ts';
+import type { CopyFinding } from './backend-handle.ts';
 
 /**
  * Reads and hashes the copy in the local store. One that seems bad, or is not given, is read again before it is called so.
  * A copy that the disk has and does not give, while it takes and gives another, is damaged; a fault of the whole disk is
- * thrown. `Site.examine` has the same rule for backends.
+ * thrown. `BackendHandle.examine` has the same rule for backends.
  */
 export async function examineLocal(
   name: ContentName,

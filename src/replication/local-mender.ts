@@ -7,16 +7,16 @@ import type { Clock } from '../core/time/clock.ts';
 import { type Next, runLoop } from '../core/time/run-loop.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import type { RehashRule } from '../verify/verified-blob.ts';
+import type { BlobWriter } from './blob-writer.ts';
 import type { Copies } from './copies.ts';
 import type { DamageWatch } from './damage-watch.ts';
-import type { Home } from './home.ts';
+import type { DiskQuota } from './disk-quota.ts';
 import { examineLocal } from './local-copy.ts';
-import type { LocalRoom } from './local-room.ts';
 
 export interface LocalMenderModules {
   readonly store: LocalStore;
-  readonly home: Home;
-  readonly room: LocalRoom;
+  readonly writer: BlobWriter;
+  readonly room: DiskQuota;
   readonly copies: Copies;
   readonly catalog: Catalog;
   readonly rehash: RehashRule;
@@ -79,7 +79,7 @@ export class LocalMender {
   }
 
   async #mend(entry: ContentEntry, signal: AbortSignal): Promise<boolean> {
-    const { copies, home, room, store, damage } = this.#modules;
+    const { copies, writer, room, store, damage } = this.#modules;
     // A fault of the disk may have passed, or a fetch may have brought the blob again.
     if (await this.#isProven(entry, signal)) return true;
     const { found, bad } = await copies.find(entry, signal, store.id);
@@ -90,7 +90,7 @@ export class LocalMender {
     if (before !== null) room.giveBack(entry.sizeBytes);
     let isHere = false;
     try {
-      isHere = await home.putHere(found.blob, signal);
+      isHere = await writer.putHere(found.blob, signal);
     } finally {
       if (before !== null && !isHere) room.takeBack(entry.sizeBytes);
     }

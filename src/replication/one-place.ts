@@ -4,7 +4,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import { StorageError } from '../storage/errors.ts';
 import { type MarkPath, type ObjectStore, readText } from '../storage/object-store.ts';
-import type { Site } from './site.ts';
+import type { BackendHandle } from './backend-handle.ts';
 
 const PAGE_ENTRIES = 1_000;
 
@@ -14,20 +14,20 @@ const PAGE_ENTRIES = 1_000;
  * and is found through another does.
  */
 export class OnePlace {
-  readonly #sites: readonly Site[];
+  readonly #sites: readonly BackendHandle[];
   readonly #catalog: Catalog;
   readonly #conditions: ConditionBoard;
   /** One admission at a time: of two that come at one moment the second one sees the first. */
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(sites: readonly Site[], catalog: Catalog, conditions: ConditionBoard) {
+  constructor(sites: readonly BackendHandle[], catalog: Catalog, conditions: ConditionBoard) {
     this.#sites = sites;
     this.#catalog = catalog;
     this.#conditions = conditions;
   }
 
   /** Lets the backend in by `letIn`. @throws StorageError `storage/same-place`, and what keeps the others from telling. */
-  admit(site: Site, letIn: () => void, signal: AbortSignal): Promise<void> {
+  admit(site: BackendHandle, letIn: () => void, signal: AbortSignal): Promise<void> {
     const work = this.#turn.then(async () => {
       const other = await this.#twinOf(site, signal);
       site.twinOf = other?.id ?? null;
@@ -57,7 +57,7 @@ export class OnePlace {
     return work;
   }
 
-  async #twinOf(site: Site, signal: AbortSignal): Promise<Site | null> {
+  async #twinOf(site: BackendHandle, signal: AbortSignal): Promise<BackendHandle | null> {
     const others = this.#sites.filter((other) => other !== site && other.isAdmitted);
     const { store } = site;
     const asked = others.filter((other) => holdsMarks(other.store));
@@ -74,7 +74,7 @@ export class OnePlace {
   }
 
   /** Discounts the copies that an earlier run, which did not know, proved through the second address. */
-  async #discount(site: Site, signal: AbortSignal): Promise<void> {
+  async #discount(site: BackendHandle, signal: AbortSignal): Promise<void> {
     const { replicas } = this.#catalog;
     for (let after = 0; ; ) {
       signal.throwIfAborted();

@@ -5,8 +5,8 @@ import type { Logger } from '../core/observability/logger.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import { type ListedBlob, listBlobs } from '../storage/object-store.ts';
 import type { RehashRule } from '../verify/verified-blob.ts';
+import type { DiskQuota } from './disk-quota.ts';
 import { examineLocal } from './local-copy.ts';
-import type { LocalRoom } from './local-room.ts';
 
 /**
  * Finds at the start the copies in a cache that the catalog does not know. A cache takes a copy out of the catalog first, and
@@ -17,7 +17,7 @@ export class OrphanSweep {
   readonly #store: LocalStore;
   readonly #catalog: Catalog;
   readonly #rehash: RehashRule;
-  readonly #room: LocalRoom;
+  readonly #room: DiskQuota;
   readonly #conditions: ConditionBoard;
   readonly #log: Logger;
 
@@ -25,7 +25,7 @@ export class OrphanSweep {
     store: LocalStore,
     catalog: Catalog,
     rehash: RehashRule,
-    room: LocalRoom,
+    room: DiskQuota,
     conditions: ConditionBoard,
     log: Logger,
   ) {

@@ -1,12 +1,12 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import { forgetBytes, type RehashRule } from '../verify/verified-blob.ts';
+import type { BackendHandle } from './backend-handle.ts';
 import type { DamageWatch } from './damage-watch.ts';
 import type { ReindexedPlace } from './reindex.ts';
-import type { Site } from './site.ts';
 
 /** A backend: what the catalog knows it to hold is not read again. */
-export function reindexedSite(site: Site, { replicas }: Catalog): ReindexedPlace {
+export function reindexedSite(site: BackendHandle, { replicas }: Catalog): ReindexedPlace {
   return {
     store: site.store,
     isKnown: (entry) => replicas.known(site.id, entry, 'hashTypeUnsaid' in entry).some(({ state }) => state === 'good'),

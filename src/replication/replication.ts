@@ -13,24 +13,24 @@ import type { BackendStatus } from '../view/archive-view.ts';
 import type { HeldBytes } from '../view/held-bytes.ts';
 import { Admission } from './admission.ts';
 import type { Backend } from './backend.ts';
+import { BackendHandle } from './backend-handle.ts';
+import { BlobWriter } from './blob-writer.ts';
 import { CacheFill } from './cache-fill.ts';
 import { Copies } from './copies.ts';
 import type { DamageWatch } from './damage-watch.ts';
+import { DiskQuota, type DiskQuotaOptions } from './disk-quota.ts';
 import { EvictionCheck } from './eviction-check.ts';
 import { type Holding, localHolding, siteHolding } from './holding.ts';
-import { Home } from './home.ts';
 import { LocalMender } from './local-mender.ts';
-import { LocalRoom, type LocalRoomOptions } from './local-room.ts';
 import { tellOfMove } from './moved-backend.ts';
 import { OnePlace } from './one-place.ts';
 import { OrphanSweep } from './orphan-sweep.ts';
 import { Replicator, type ReplicatorOptions } from './replicator.ts';
 import { RowSalvage } from './row-salvage.ts';
-import { Site } from './site.ts';
 import { type NodeListing, UnminedExpiry } from './unmined-expiry.ts';
 
 export interface ReplicationOptions extends ReplicatorOptions {
-  readonly local: LocalRoomOptions;
+  readonly local: DiskQuotaOptions;
 }
 
 export interface ReplicationModules {
@@ -47,18 +47,18 @@ export interface ReplicationModules {
   /** The chain that the data folder is bound to; null before. */
   readonly chain: (signal: AbortSignal) => Promise<BlockHash | null>;
   readonly poller: NodeListing;
-  readonly welcome?: (site: Site, signal: AbortSignal) => Promise<void>;
+  readonly beforeAdmit?: (site: BackendHandle, signal: AbortSignal) => Promise<void>;
   /** Reports whether a blob that no known block has is in no block at all. */
   readonly knowsWhatIsMined: () => boolean;
   readonly clock: Clock;
 }
 
-/** All that has to do with a blob having more than one home. */
+/** Keeps copies of each blob in more than one place: backends, the data folder and what moves between them. */
 export class Replication {
-  readonly sites: readonly Site[];
+  readonly sites: readonly BackendHandle[];
   readonly copies: Copies;
-  readonly home: Home;
-  readonly room: LocalRoom;
+  readonly writer: BlobWriter;
+  readonly room: DiskQuota;
   readonly mender: LocalMender;
   readonly cacheFill: CacheFill;
   readonly rowSalvage: RowSalvage;
@@ -72,13 +72,13 @@ export class Replication {
   constructor(options: ReplicationOptions, modules: ReplicationModules) {
     this.#modules = modules;
     const { backends, verifier, clock } = modules;
-    this.sites = backends.map((backend) => new Site(backend, verifier, clock));
+    this.sites = backends.map((backend) => new BackendHandle(backend, verifier, clock));
     const { store, catalog, rehash, held, damage, conditions, activity, poller } = modules;
     this.copies = new Copies(store, rehash, verifier, this.sites, held);
     const eviction = new EvictionCheck(catalog, this.sites, damage);
-    this.room = new LocalRoom(options.local, { ...modules, eviction });
-    this.home = new Home({ ...modules, room: this.room, sites: this.sites });
-    this.mender = new LocalMender({ ...modules, home: this.home, room: this.room, copies: this.copies });
+    this.room = new DiskQuota(options.local, { ...modules, eviction });
+    this.writer = new BlobWriter({ ...modules, room: this.room, sites: this.sites });
+    this.mender = new LocalMender({ ...modules, writer: this.writer, room: this.room, copies: this.copies });
     this.rowSalvage = new RowSalvage(store, catalog, rehash, damage, conditions);
     this.orphans = new OrphanSweep(store, catalog, rehash, this.room, conditions, modules.log);
     this.cacheFill = new CacheFill(store, this.room, catalog, rehash, conditions);
@@ -149,7 +149,7 @@ export class Replication {
   }
 
   /** The places whose copies are checked: the data folder, unless it is a cache, and these backends. */
-  holdings(which: (site: Site) => boolean = () => true): Holding[] {
+  holdings(which: (site: BackendHandle) => boolean = () => true): Holding[] {
     const { store, rehash } = this.#modules;
     const local = this.room.isCache ? [] : [localHolding(store, rehash)];
     const sites = this.sites.filter(which).map((site) => {

@@ -12,12 +12,12 @@ import { isOfTheStore, StorageError } from '../storage/errors.ts';
 import { forgetBytes, type VerifiedBlob } from '../verify/verified-blob.ts';
 import type { Activity } from '../view/activity.ts';
 import { raise } from './admission.ts';
+import type { BackendHandle, CopyFinding } from './backend-handle.ts';
 import { Bandwidth } from './bandwidth.ts';
 import type { Copies } from './copies.ts';
 import { isOtherBytes, noSource, notKept } from './copy-fault.ts';
 import type { DamageWatch } from './damage-watch.ts';
 import { FailingCopies } from './failing-copies.ts';
-import type { CopyFinding, Site } from './site.ts';
 
 export interface ReplicatorOptions {
   /** Blobs under way at a time. */
@@ -26,7 +26,7 @@ export interface ReplicatorOptions {
 }
 
 export interface ReplicatorModules {
-  readonly site: Site;
+  readonly site: BackendHandle;
   readonly copies: Copies;
   readonly catalog: Catalog;
   readonly damage: DamageWatch;

@@ -1,7 +1,7 @@
 import type { ReplicaLedger } from '../catalog/replica-ledger.ts';
 import { messageOf } from '../core/blob/errors.ts';
 import { StorageError } from '../storage/errors.ts';
-import type { CopyFinding } from './site.ts';
+import type { CopyFinding } from './backend-handle.ts';
 
 /** A part of everything: the `index`-th of `of` equal ones, counted from 1. */
 export interface Subset {

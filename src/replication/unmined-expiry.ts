@@ -6,7 +6,7 @@ import { BACKOFF } from '../core/time/backoff.ts';
 import { LONGEST_SLEEP_MS, type Next, runLoop } from '../core/time/run-loop.ts';
 import type { ChainTip } from '../node/blob-node.ts';
 import type { Activity } from '../view/activity.ts';
-import type { LocalRoom } from './local-room.ts';
+import type { DiskQuota } from './disk-quota.ts';
 
 /** The latest listing of the nodes. */
 export interface NodeListing {
@@ -21,12 +21,12 @@ const GROUP_ENTRIES = 64;
 /** Evicts blobs that were not mined in time and that no node lists any more; the catalog keeps that they were here. */
 export class UnminedExpiry {
   readonly #catalog: Catalog;
-  readonly #room: LocalRoom;
+  readonly #room: DiskQuota;
   readonly #poller: NodeListing;
   readonly #conditions: ConditionBoard;
   readonly #walked = new Notifier();
 
-  constructor(catalog: Catalog, room: LocalRoom, poller: NodeListing, conditions: ConditionBoard, activity: Activity) {
+  constructor(catalog: Catalog, room: DiskQuota, poller: NodeListing, conditions: ConditionBoard, activity: Activity) {
     this.#catalog = catalog;
     this.#room = room;
     this.#poller = poller;

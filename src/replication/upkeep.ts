@@ -3,7 +3,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
 import type { Clock } from '../core/time/clock.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
-import type { Adoption } from './adoption.ts';
+import type { CatalogRebuild } from './catalog-rebuild.ts';
 import { blobScrub } from './checked-blobs.ts';
 import type { AdoptedCustom } from './custom/adopt-custom.ts';
 import type { CustomUpkeep } from './custom/custom-upkeep.ts';
@@ -19,7 +19,7 @@ export interface UpkeepModules {
   readonly catalog: Catalog;
   readonly store: LocalStore;
   readonly damage: DamageWatch;
-  readonly adoption: Adoption;
+  readonly catalogRebuild: CatalogRebuild;
   readonly replication: Replication;
   readonly custom: CustomUpkeep;
   /** The archiver whose evidence is checked on the backends. */
@@ -190,7 +190,7 @@ export class Upkeep {
 
   /** Makes the catalog again from the data folder and the backends, or one of them. */
   rebuild(from: string | null, progress: (told: RebuildProgress) => void, signal: AbortSignal): Promise<RebuildReport> {
-    return this.#modules.adoption.whileRebuilding(() => this.#rebuild(from, progress, signal));
+    return this.#modules.catalogRebuild.whileRebuilding(() => this.#rebuild(from, progress, signal));
   }
 
   async #rebuild(
@@ -198,20 +198,20 @@ export class Upkeep {
     progress: (told: RebuildProgress) => void,
     signal: AbortSignal,
   ): Promise<RebuildReport> {
-    const { adoption, replication, catalog, store, clock } = this.#modules;
+    const { catalogRebuild, replication, catalog, store, clock } = this.#modules;
     const tell = (message: string) => progress({ message, place: null, done: null });
     const count = (place: string, done: number) => progress({ message: `${place}: ${done} blobs`, place, done });
     if (catalog.setAside !== null) tell(`catalog: it was damaged; that file is ${catalog.setAside} now`);
-    const custom = { ...(await adoption.readFolder(signal)) };
+    const custom = { ...(await catalogRebuild.readFolder(signal)) };
     if (store.damagedRows !== null) {
       const taken = await replication.rowSalvage.salvage(signal);
       tell(`${store.id}: ${taken ?? 0} rows of a damaged file of small blobs were taken over`);
-      await adoption.readFolder(signal);
+      await catalogRebuild.readFolder(signal);
     }
     const { spooled, stored } = catalog.totals();
     count(store.id, spooled + stored);
     const faults: Record<string, string> = Object.fromEntries(await replication.admit(signal));
-    if (adoption.folderFault !== null) faults[store.id] = adoption.folderFault;
+    if (catalogRebuild.folderFault !== null) faults[store.id] = catalogRebuild.folderFault;
     const backends: Record<string, Adopted> = {};
     for (const site of replication.sites) {
       if ((from !== null && from !== site.id) || site.id in faults) continue;

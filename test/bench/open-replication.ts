@@ -76,7 +76,7 @@ export async function openReplication(settings: SettingValues, log: Logger) {
       knowsWhatIsMined: () => true,
     },
   );
-  const spooler = new Spooler(replication.home, catalog, conditions, modules.activity, SYSTEM_CLOCK);
+  const spooler = new Spooler(replication.writer, catalog, conditions, modules.activity, SYSTEM_CLOCK);
   return {
     async admit(signal: AbortSignal): Promise<void> {
       const [fault] = await replication.admit(signal);

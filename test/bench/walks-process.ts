@@ -13,13 +13,13 @@ import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { WindowPictures } from '../../src/reading/window-pictures.ts';
+import { BackendHandle } from '../../src/replication/backend-handle.ts';
 import { blobScrub } from '../../src/replication/checked-blobs.ts';
 import { compareDocuments } from '../../src/replication/compare-documents.ts';
 import { DamageWatch } from '../../src/replication/damage-watch.ts';
 import type { Holding } from '../../src/replication/holding.ts';
 import { Reindex } from '../../src/replication/reindex.ts';
 import { reindexedSite } from '../../src/replication/reindexed-places.ts';
-import { Site } from '../../src/replication/site.ts';
 import type { ListedBlob, ListedObject, ObjectRange, ObjectStore } from '../../src/storage/object-store.ts';
 import { parseRecordPath } from '../../src/storage/record-path.ts';
 import { MemoryBackend } from '../replication/memory-backend.ts';
@@ -107,9 +107,9 @@ const WALKS: Readonly<Record<string, () => Promise<number>>> = {
   'scrub of a day': async () => {
     return (await blobScrub(holding(listing), { catalog, damage }).slice(SCRUB_DAYS, NEVER)).read;
   },
-  adoption: async () => {
+  rebuild: async () => {
     const backend = Object.assign(new MemoryBackend(BACKEND), { list: listing });
-    const site = new Site(backend, { verify: async () => null }, SYSTEM_CLOCK);
+    const site = new BackendHandle(backend, { verify: async () => null }, SYSTEM_CLOCK);
     const custom = { adopt: async () => ({}) };
     const reindex = new Reindex(reindexedSite(site, catalog), catalog, SYSTEM_CLOCK, custom);
     const found = await reindex.blobs(NEVER);

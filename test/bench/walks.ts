@@ -20,7 +20,7 @@ const WALKS = [
   'audit',
   'check, nothing listed',
   'scrub of a day',
-  'adoption',
+  'rebuild',
   'judge of losses',
   'window',
   'status',

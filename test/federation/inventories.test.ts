@@ -38,15 +38,17 @@ function archive(blocks: readonly (readonly Mined[])[]) {
     for (const one of mined) hold(catalog, one, height);
   }
   const chain = { finalHeight: blocks.length, lacksHistory: false };
-  const adoption = { isDone: true };
+  const catalogRebuild = { isDone: true };
   const boundChain = async () => GENESIS;
   const time = { nowMs: 0 };
   return {
     catalog,
     time,
     chain,
-    adoption,
-    inventories: new Inventories(catalog, nobleHasher, chain, adoption, boundChain, { steadyMs: () => time.nowMs }),
+    catalogRebuild,
+    inventories: new Inventories(catalog, nobleHasher, chain, catalogRebuild, boundChain, {
+      steadyMs: () => time.nowMs,
+    }),
   };
 }
 
@@ -137,7 +139,7 @@ test('two archives that hold the same say the same, and a range without occurren
 });
 
 test('nothing is said of heights that are not final, not walked, or being walked again', async () => {
-  const { inventories, chain, adoption } = archive(BLOCKS);
+  const { inventories, chain, catalogRebuild } = archive(BLOCKS);
   const reasonFor = async (from: number | null, to: number | null) => {
     const lookup = await inventories.inventory(from, to, NEVER);
     return lookup.kind === 'unavailable' ? lookup.reason : null;
@@ -149,7 +151,7 @@ test('nothing is said of heights that are not final, not walked, or being walked
   chain.lacksHistory = true;
   expect(await reasonFor(1, 2)).toBe('rebuilding');
   chain.lacksHistory = false;
-  adoption.isDone = false;
+  catalogRebuild.isDone = false;
   expect(await reasonFor(1, 2)).toBe('rebuilding');
 });
 

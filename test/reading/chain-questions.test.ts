@@ -23,7 +23,7 @@ function scene(setup: CatalogSetup = {}) {
     records: [],
     poller: { isListCurrent: () => now.list, isTransactionListed: () => false, readAgain: async () => now.list },
     lists: { isOfSeveral: false, read: async () => ({ byHash: new Map(), transactions: new Set(), silent: [] }) },
-    adoption: {
+    catalogRebuild: {
       get isDone() {
         return now.isDone;
       },

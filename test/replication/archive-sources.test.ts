@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { parseVersionHash } from '../../src/core/blob/ids.ts';
 import { bytesSources } from '../../src/replication/archive-sources.ts';
-import { Site } from '../../src/replication/site.ts';
+import { BackendHandle } from '../../src/replication/backend-handle.ts';
 import { MemoryBackend } from '../replication/memory-backend.ts';
 
 const NEVER = new AbortController().signal;
@@ -10,7 +10,7 @@ const NAME = { hashType: 'keccak256', versionHash: parseVersionHash('ab'.repeat(
 test('a backend that gave wrong bytes is asked again over a connection of its own', async () => {
   const [kept, opened] = [new MemoryBackend('b'), new MemoryBackend('b')];
   const backend = { id: 'b', place: 'memory b', store: kept, openAgain: async () => opened };
-  const site = new Site(backend, { verify: async () => null }, { steadyMs: () => 0 });
+  const site = new BackendHandle(backend, { verify: async () => null }, { steadyMs: () => 0 });
   site.isAdmitted = true;
   const [, source] = bytesSources({ id: 'local', get: async () => null }, [site]);
   expect(await source?.find(NAME, NEVER, false)).toBeNull();

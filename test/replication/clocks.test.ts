@@ -51,18 +51,21 @@ test('a wall clock that runs ahead makes one try of it, not a storm', async () =
   expect(puts()).toBe(1);
 });
 
-test.each([-48 * HOUR_MS, 48 * HOUR_MS])('the time for which a hash is good follows no wall clock: %i ms', async (step) => {
-  const { clock, rehash, store } = await waiting();
-  const blob = sampleBlob('on disk as a file', ROW_LIMIT_BYTES + 1);
-  const identity = await store.keep(blob, NEVER);
-  if (identity === null) throw new Error('It is too small for a file of its own.');
-  rehash.noteWritten(blob, identity);
-  clock.wallMs += step;
-  clock.steadyMs += REHASH_MS - 1;
-  expect(rehash.holds(blob, identity)).toBe(true);
-  clock.steadyMs += 1;
-  expect(rehash.holds(blob, identity)).toBe(false);
-});
+test.each([-48 * HOUR_MS, 48 * HOUR_MS])(
+  'the time for which a hash is good follows no wall clock: %i ms',
+  async (step) => {
+    const { clock, rehash, store } = await waiting();
+    const blob = sampleBlob('on disk as a file', ROW_LIMIT_BYTES + 1);
+    const identity = await store.keep(blob, NEVER);
+    if (identity === null) throw new Error('It is too small for a file of its own.');
+    rehash.noteWritten(blob, identity);
+    clock.wallMs += step;
+    clock.steadyMs += REHASH_MS - 1;
+    expect(rehash.holds(blob, identity)).toBe(true);
+    clock.steadyMs += 1;
+    expect(rehash.holds(blob, identity)).toBe(false);
+  },
+);
 
 test('a pause ends though the wall clock stands still or goes back', async () => {
   const { clock, drain, puts, replication, catalog, backend } = await waiting();

@@ -8,9 +8,9 @@ import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { recordStores } from '../../src/replication/archive-sources.ts';
+import { BackendHandle } from '../../src/replication/backend-handle.ts';
 import { CopyWorker } from '../../src/replication/copy-worker.ts';
 import { EvidenceCopies } from '../../src/replication/evidence-copies.ts';
-import { Site } from '../../src/replication/site.ts';
 import { StorageError } from '../../src/storage/errors.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
 import {
@@ -127,7 +127,7 @@ test('a backend that is being let in is waited for, and one that is told of alre
   const bucket = new WatchedStore('s3');
   const openAgain = async () => bucket;
   const backend = { id: 's3', place: 'memory s3', store: bucket, openAgain };
-  const site = new Site(backend, { verify: async () => null }, SYSTEM_CLOCK);
+  const site = new BackendHandle(backend, { verify: async () => null }, SYSTEM_CLOCK);
   const asking = vi.spyOn(site, 'admit');
   catalog.evidence.put('audits/1.json', { complete: true });
   const { conditions } = keep(catalog, recordStores([], [site]));

@@ -141,7 +141,7 @@ describe('a cache', () => {
     expect(await scene.store.stat(LARGE, NEVER)).not.toBeNull();
     // Written through, it goes where it stays.
     s3.before = () => {};
-    expect(await scene.replication.home.put(sampleBlob('through', 50_000), NEVER)).toBe('s3');
+    expect(await scene.replication.writer.put(sampleBlob('through', 50_000), NEVER)).toBe('s3');
     scene.clock.wallMs += 600_000;
     scene.clock.steadyMs += 600_000;
     expect(await scene.replication.room.claim(50_000, NEVER)).toBe(true);

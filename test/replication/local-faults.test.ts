@@ -200,10 +200,10 @@ describe.each(['keep', 'cache'] as const)('a blob that the local disk refuses, i
     const parent = dirname(made.pathOf(blob));
     mkdirSync(dirname(parent), { recursive: true });
     writeFileSync(parent, '');
-    await expect(made.replication.home.put(blob, NEVER)).rejects.toMatchObject({ code: 'archive/no-place' });
-    expect(await made.replication.home.put(sampleBlob('another', 70_001), NEVER)).toBe('local');
+    await expect(made.replication.writer.put(blob, NEVER)).rejects.toMatchObject({ code: 'archive/no-place' });
+    expect(await made.replication.writer.put(sampleBlob('another', 70_001), NEVER)).toBe('local');
     made.store.isServing = async () => false;
-    await expect(made.replication.home.put(blob, NEVER)).rejects.toMatchObject({ code: 'storage/fault' });
+    await expect(made.replication.writer.put(blob, NEVER)).rejects.toMatchObject({ code: 'storage/fault' });
   });
 });
 

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { Notifier } from '../../src/core/notifier.ts';
-import { Adoption } from '../../src/replication/adoption.ts';
 import type { Backend } from '../../src/replication/backend.ts';
+import { CatalogRebuild } from '../../src/replication/catalog-rebuild.ts';
 import { s3Options } from '../../src/storage/s3/s3-options.ts';
 import { S3Store } from '../../src/storage/s3/s3-store.ts';
 import { NEVER, sampleBlob } from '../sample-blobs.ts';
@@ -71,15 +71,19 @@ test('a new catalog is whole without the second address: nothing waits for a bac
   const scene = await replicationScene({ backends });
   const { sites } = scene.replication;
   await scene.replication.admit(NEVER);
-  const adoption = new Adoption({
+  const catalogRebuild = new CatalogRebuild({
     ...scene,
     sites,
     isNewFolder: false,
     found: new Notifier(),
     clock: scene.time,
   });
-  await adoption.adoptBackends(NEVER);
-  expect([adoption.isDone, scene.catalog.isRebuilt(), scene.conditions.has('rebuild')]).toEqual([true, true, false]);
+  await catalogRebuild.adoptBackends(NEVER);
+  expect([catalogRebuild.isDone, scene.catalog.isRebuilt(), scene.conditions.has('rebuild')]).toEqual([
+    true,
+    true,
+    false,
+  ]);
 });
 
 test('the address through which the copies were proven stays in use, also when the other is let in first', async () => {

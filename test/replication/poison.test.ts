@@ -6,9 +6,9 @@ import { createLogger } from '../../src/core/observability/logger.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { recordStores } from '../../src/replication/archive-sources.ts';
 import type { Backend } from '../../src/replication/backend.ts';
+import { BackendHandle } from '../../src/replication/backend-handle.ts';
 import { CopyWorker } from '../../src/replication/copy-worker.ts';
 import { EvidenceCopies } from '../../src/replication/evidence-copies.ts';
-import { Site } from '../../src/replication/site.ts';
 import { s3Options } from '../../src/storage/s3/s3-options.ts';
 import { S3Store } from '../../src/storage/s3/s3-store.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';
@@ -144,7 +144,11 @@ test('blobs that a server cannot take or read keep none of the others: half of t
 
 test('a document that the server refuses keeps the bucket from none of the others, while a probe goes well', async () => {
   const { backend, objects, refusing } = await bucket();
-  const site = new Site(backend, { verify: async (candidate) => verifyBlob(candidate, nobleHasher) }, SYSTEM_CLOCK);
+  const site = new BackendHandle(
+    backend,
+    { verify: async (candidate) => verifyBlob(candidate, nobleHasher) },
+    SYSTEM_CLOCK,
+  );
   site.isAdmitted = true;
   const catalog = openCatalog();
   catalog.copies.useBackends(['s3']);

@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
+import { BackendHandle } from '../../src/replication/backend-handle.ts';
 import { Reindex } from '../../src/replication/reindex.ts';
 import { reindexedSite } from '../../src/replication/reindexed-places.ts';
-import { Site } from '../../src/replication/site.ts';
 import { fault } from '../../src/storage/probe.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';
 import { verifyBlob } from '../../src/verify/verified-blob.ts';
@@ -19,7 +19,7 @@ function scene() {
   const verifier = {
     verify: async (candidate: Parameters<typeof verifyBlob>[0]) => verifyBlob(candidate, nobleHasher),
   };
-  const site = new Site(backend, verifier, SYSTEM_CLOCK);
+  const site = new BackendHandle(backend, verifier, SYSTEM_CLOCK);
   const custom = { adopt: async () => ({}) };
   const reindex = new Reindex(reindexedSite(site, catalog), catalog, SYSTEM_CLOCK, custom);
   return {

@@ -10,7 +10,7 @@ import { BlobCache } from '../../src/reading/blob-cache.ts';
 import type { Backend } from '../../src/replication/backend.ts';
 import { CustomUpkeep } from '../../src/replication/custom/custom-upkeep.ts';
 import { DamageWatch } from '../../src/replication/damage-watch.ts';
-import type { LocalRoomOptions } from '../../src/replication/local-room.ts';
+import type { DiskQuotaOptions } from '../../src/replication/disk-quota.ts';
 import { Replication } from '../../src/replication/replication.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';
@@ -24,7 +24,7 @@ export interface ReplicationSetup {
   readonly backends: readonly Backend[];
   readonly mode?: 'keep' | 'cache';
   readonly budgetBytes?: number | null;
-  readonly disk?: LocalRoomOptions['disk'];
+  readonly disk?: DiskQuotaOptions['disk'];
   readonly replicasRequired?: number;
   readonly requests?: number;
   readonly bytesPerSecond?: number | null;
@@ -98,7 +98,7 @@ export async function replicationScene(setup: ReplicationSetup) {
       firstSeenMs: clock.wallMs,
       ...facts,
     };
-    const where = await replication.home.put(blob, NEVER);
+    const where = await replication.writer.put(blob, NEVER);
     if (where === store.id) catalog.recordSpooled([content]);
     else catalog.replicas.recordFound(where, [content]);
     return where;

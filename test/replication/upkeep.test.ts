@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { prepareJob } from '../../src/core/jobs/job-kind.ts';
 import { Notifier } from '../../src/core/notifier.ts';
-import { Adoption } from '../../src/replication/adoption.ts';
+import { CatalogRebuild } from '../../src/replication/catalog-rebuild.ts';
 import { Upkeep } from '../../src/replication/upkeep.ts';
 import { upkeepJobs } from '../../src/replication/upkeep-jobs.ts';
 import { customPath } from '../../src/storage/object-store.ts';
@@ -27,8 +27,8 @@ async function scene(setup: Partial<ReplicationSetup> = {}) {
   const { catalog, store, rehash, damage, conditions, replication, time: clock, custom } = replicated;
   const shared = { catalog, store, rehash, damage, conditions, custom, clock };
   const about = { sites: replication.sites, records: [], isNewFolder: false, found: new Notifier() };
-  const adoption = new Adoption({ ...shared, ...about });
-  const upkeep = new Upkeep({ ...shared, adoption, replication });
+  const catalogRebuild = new CatalogRebuild({ ...shared, ...about });
+  const upkeep = new Upkeep({ ...shared, catalogRebuild, replication });
   const jobs = upkeepJobs({ upkeep, auditChain: () => Promise.reject(new Error('not asked here')) });
   const job = async (kind: string, parameters: object) => {
     const found = jobs.find((one) => one.kind === kind);
@@ -41,7 +41,7 @@ async function scene(setup: Partial<ReplicationSetup> = {}) {
     expect(await upkeep.fill(NEVER)).toEqual(new Map());
   };
   const check = (options: Parameters<Upkeep['check']>[0]) => upkeep.check(options, () => {}, NEVER);
-  return { ...replicated, s3, second, adoption, upkeep, job, stored, check };
+  return { ...replicated, s3, second, catalogRebuild, upkeep, job, stored, check };
 }
 
 describe('check', () => {
@@ -190,7 +190,7 @@ describe('rebuild', () => {
   };
 
   test('makes the catalog again from all places, and it is whole only when nothing was left out', async () => {
-    const { upkeep, s3, second, catalog, adoption, store } = await scene();
+    const { upkeep, s3, second, catalog, catalogRebuild, store } = await scene();
     for (const blob of BLOBS.slice(0, 8)) s3.blobs.set(keyOf(blob), blob.bytes);
     for (const blob of BLOBS.slice(4)) second.blobs.set(keyOf(blob), blob.bytes);
     await store.put(sampleBlob('in the folder', 70), 'replace', NEVER);
@@ -198,7 +198,7 @@ describe('rebuild', () => {
     const told: string[] = [];
     const heard = ({ message }: { readonly message: string }) => {
       told.push(message);
-      expect(adoption.isDone).toBe(false);
+      expect(catalogRebuild.isDone).toBe(false);
     };
     expect(await upkeep.rebuild(null, heard, NEVER)).toMatchObject({
       folder: 1,

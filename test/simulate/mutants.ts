@@ -40,7 +40,7 @@ const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'blobs that the disk refuses go to no backend, and hold up the others',
-    file: 'src/replication/home.ts',
+    file: 'src/replication/blob-writer.ts',
     edits: [
       { from: 'const written = staysHere ?', to: 'const written = staysHere || refusal !== null ?' },
       { from: 'if (mayBeOneFile(refusal) &&', to: 'if (refusal === undefined &&' },
@@ -99,13 +99,13 @@ const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'an eviction of small blobs gives the disk nothing back',
-    file: 'src/replication/local-room.ts',
+    file: 'src/replication/disk-quota.ts',
     edits: [{ from: 'await this.#modules.store.reclaim(signal);', to: 'await Promise.resolve();' }],
     theme: 'cache',
   },
   {
     name: 'a purge leaves the bytes in free pages',
-    file: 'src/storage/local/row-shelf.ts',
+    file: 'src/storage/local/sqlite-blob-store.ts',
     edits: [
       { from: "pragma('secure_delete = FAST');\n    } catch", to: "pragma('secure_delete = OFF');\n    } catch" },
       { from: "pragma('secure_delete = ON')", to: "pragma('secure_delete = OFF')" },
@@ -132,8 +132,8 @@ const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a scrub tells nobody what it finds damaged',
-    file: 'src/replication/scrub.ts',
-    edits: [{ from: 'damage.report(holding.id, entry)', to: 'entry.sizeBytes < 0' }],
+    file: 'src/replication/checked-blobs.ts',
+    edits: [{ from: 'this.#modules.damage.report(this.backend, entry)', to: 'entry.sizeBytes < 0' }],
     theme: 'bad-disk',
   },
 ];

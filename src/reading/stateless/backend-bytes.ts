@@ -2,8 +2,8 @@ import { LRUCache } from 'lru-cache';
 import { type ContentName, HASH_TYPES, type NamedHash } from '../../core/blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../../core/blob/limits.ts';
 import type { Clock } from '../../core/time/clock.ts';
+import type { BackendHandle } from '../../replication/backend-handle.ts';
 import { firstGood } from '../../replication/first-good.ts';
-import type { Site } from '../../replication/site.ts';
 import { StorageError } from '../../storage/errors.ts';
 import type { VerifiedBlob } from '../../verify/verified-blob.ts';
 import type { Asking, NotGiven, Unavailable, UnavailableReason } from '../../view/archive-view.ts';
@@ -26,14 +26,14 @@ interface Search {
 
 /** Bytes by derived key, of backends alone; what they have not got, an archiver may have. */
 export class BackendBytes implements BlobFinder {
-  readonly #sites: readonly Site[];
+  readonly #sites: readonly BackendHandle[];
   /** Archiver to ask for content that no backend has; null when none is configured. */
   readonly #archiver: ArchiverUpstream | null;
   readonly #missedUntilMs = new LRUCache<string, number>({ max: MISSES });
   readonly #clock: Pick<Clock, 'steadyMs'>;
   readonly #underWay = new Map<string, Promise<Search>>();
 
-  constructor(sites: readonly Site[], archiver: ArchiverUpstream | null, clock: Pick<Clock, 'steadyMs'>) {
+  constructor(sites: readonly BackendHandle[], archiver: ArchiverUpstream | null, clock: Pick<Clock, 'steadyMs'>) {
     this.#sites = sites;
     this.#clock = clock;
     this.#archiver = archiver;

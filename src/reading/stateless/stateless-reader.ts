@@ -1,5 +1,5 @@
 import type { ContentName, NamedHash } from '../../core/blob/ids.ts';
-import type { Site } from '../../replication/site.ts';
+import type { BackendHandle } from '../../replication/backend-handle.ts';
 import { StorageError } from '../../storage/errors.ts';
 import { VerifyError } from '../../verify/errors.ts';
 import type { OccurrenceRecord } from '../../verify/occurrence-record.ts';
@@ -17,11 +17,11 @@ interface SizedContent extends ContentName {
 export class StatelessReader {
   readonly #gate: Gate;
   readonly #reader: Reader;
-  readonly #sites: readonly Site[];
+  readonly #sites: readonly BackendHandle[];
   /** null: none is configured. */
   readonly #archiver: ArchiverUpstream | null;
 
-  constructor(gate: Gate, reader: Reader, sites: readonly Site[], archiver: ArchiverUpstream | null) {
+  constructor(gate: Gate, reader: Reader, sites: readonly BackendHandle[], archiver: ArchiverUpstream | null) {
     this.#gate = gate;
     this.#reader = reader;
     this.#sites = sites;

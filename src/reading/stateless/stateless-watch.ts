@@ -3,7 +3,7 @@ import { parseVersionHash } from '../../core/blob/ids.ts';
 import type { ConditionBoard } from '../../core/conditions/condition-board.ts';
 import { BACKOFF } from '../../core/time/backoff.ts';
 import { type Next, pause, runLoop } from '../../core/time/run-loop.ts';
-import type { Site } from '../../replication/site.ts';
+import type { BackendHandle } from '../../replication/backend-handle.ts';
 import { boundChain } from '../../storage/chain-binding.ts';
 import { StorageError } from '../../storage/errors.ts';
 import type { ArchiverUpstream } from './archiver-upstream.ts';
@@ -18,13 +18,13 @@ const NOBODY = { hashType: 'keccak256', versionHash: parseVersionHash('0'.repeat
 
 /** Whether the backends answer, belong to one chain, and what they withhold: asked again and again. */
 export class StatelessWatch {
-  readonly #sites: readonly Site[];
+  readonly #sites: readonly BackendHandle[];
   readonly #withheld: WithheldNames;
   readonly #archiver: ArchiverUpstream | null;
   readonly #conditions: ConditionBoard;
 
   constructor(
-    sites: readonly Site[],
+    sites: readonly BackendHandle[],
     withheld: WithheldNames,
     archiver: ArchiverUpstream | null,
     conditions: ConditionBoard,
@@ -122,7 +122,7 @@ export class StatelessWatch {
     }
   }
 
-  async #ask(site: Site, signal: AbortSignal): Promise<BlockHash | null | StorageError> {
+  async #ask(site: BackendHandle, signal: AbortSignal): Promise<BlockHash | null | StorageError> {
     const { store } = site;
     try {
       return await site.judged(async () => {

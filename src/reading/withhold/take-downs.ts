@@ -8,8 +8,8 @@ import type { Logger } from '../../core/observability/logger.ts';
 import { BACKOFF } from '../../core/time/backoff.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import { type Next, runLoop } from '../../core/time/run-loop.ts';
+import type { BackendHandle } from '../../replication/backend-handle.ts';
 import type { CustomUpkeep } from '../../replication/custom/custom-upkeep.ts';
-import type { Site } from '../../replication/site.ts';
 import { StorageError } from '../../storage/errors.ts';
 import type { LocalStore } from '../../storage/local/local-store.ts';
 import type { ObjectStore } from '../../storage/object-store.ts';
@@ -25,7 +25,7 @@ export interface TakeDownModules {
   readonly sayings: WithheldSayings;
   readonly catalog: Catalog;
   readonly store: LocalStore;
-  readonly replication: { readonly sites: readonly Site[]; admit(signal: AbortSignal): Promise<unknown> };
+  readonly replication: { readonly sites: readonly BackendHandle[]; admit(signal: AbortSignal): Promise<unknown> };
   /** Records of the data folder; those of the sites are read from them, before they are let in. */
   readonly records: readonly WithheldRecordStore[];
   /** Brings the evidence that waits to each of them; gives why some could not get it. */
@@ -265,7 +265,7 @@ export class TakeDowns {
       catalog.recordSpooled([content(copy.blob.bytes.length)]);
       return true;
     };
-    const lookAt = async (site: Site) => {
+    const lookAt = async (site: BackendHandle) => {
       const finding = await site.read(name, signal);
       if (finding.kind !== 'good') return false;
       catalog.replicas.recordFound(site.id, [content(finding.blob.bytes.length)]);

@@ -2,8 +2,8 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import { withheldPath } from '../../catalog/withheld-document.ts';
 import type { WithheldEntry } from '../../catalog/withheld-ledger.ts';
 import type { ContentName } from '../../core/blob/ids.ts';
+import type { BackendHandle } from '../../replication/backend-handle.ts';
 import type { DamageWatch } from '../../replication/damage-watch.ts';
-import type { Site } from '../../replication/site.ts';
 import { type WithheldRecordStore, withheldRecordsIn } from './withheld-records.ts';
 
 /** Takes over other archivers' take-downs into the catalog: from then on the content is not served. */
@@ -19,7 +19,7 @@ export class WithheldSayings {
   }
 
   /** Before a backend is used for the first time: nothing that may not lie there is put there. Throws `StorageError`. */
-  async readFrom(site: Site, signal: AbortSignal): Promise<void> {
+  async readFrom(site: BackendHandle, signal: AbortSignal): Promise<void> {
     const { store } = site;
     if (store.properties.holds.has('evidence')) this.recordNew(await this.saidBy(store, signal));
   }

@@ -5,8 +5,8 @@ import type { ConditionBoard } from '../../core/conditions/condition-board.ts';
 import { Notifier } from '../../core/notifier.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import { customPath } from '../../storage/object-store.ts';
+import type { BackendHandle } from '../backend-handle.ts';
 import type { CopyFound, CopyKind, Move } from '../copy-worker.ts';
-import type { Site } from '../site.ts';
 import type { CustomPlace } from './custom-place.ts';
 import type { CustomPlaces } from './custom-places.ts';
 
@@ -38,7 +38,7 @@ export class CustomCopies implements CopyKind<CustomPlace, CustomMove> {
   constructor(
     catalog: Catalog,
     places: CustomPlaces,
-    sites: readonly Site[],
+    sites: readonly BackendHandle[],
     conditions: ConditionBoard,
     clock: Pick<Clock, 'steadyMs'>,
   ) {

@@ -4,7 +4,7 @@ import { type CustomName, type ListedCustom, listCustom, type ObjectStore } from
 import type { ProbeFinding } from '../../storage/probe.ts';
 import { type BlobHasher, hashWith } from '../../verify/hasher.ts';
 import { admittedStore } from '../archive-sources.ts';
-import type { Site } from '../site.ts';
+import type { BackendHandle } from '../backend-handle.ts';
 
 /** The state of a place's copy. `missing` is the place's answer; a fault is an error, and thrown. */
 export type CustomFinding =
@@ -18,10 +18,10 @@ export class CustomPlace {
   readonly #store: ObjectStore;
   readonly #hasher: BlobHasher;
   /** null: the data folder. */
-  readonly #site: Site | null;
+  readonly #site: BackendHandle | null;
 
   /** A backend throws what is wrong with it when it is not to be asked now. */
-  constructor(at: ObjectStore | Site, hasher: BlobHasher) {
+  constructor(at: ObjectStore | BackendHandle, hasher: BlobHasher) {
     this.id = at.id;
     this.#site = 'store' in at ? at : null;
     this.#store = 'store' in at ? admittedStore(at) : at;

@@ -2,7 +2,7 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import { StorageError } from '../../storage/errors.ts';
 import type { CustomName, ObjectStore } from '../../storage/object-store.ts';
 import type { BlobHasher } from '../../verify/hasher.ts';
-import type { Site } from '../site.ts';
+import type { BackendHandle } from '../backend-handle.ts';
 import { CustomPlace } from './custom-place.ts';
 
 export interface CustomSearch {
@@ -19,7 +19,7 @@ export class CustomPlaces {
   readonly #catalog: Catalog;
 
   /** `store`: the data folder, whose name in the catalog is `local`. */
-  constructor(catalog: Catalog, hasher: BlobHasher, store: ObjectStore, sites: readonly Site[]) {
+  constructor(catalog: Catalog, hasher: BlobHasher, store: ObjectStore, sites: readonly BackendHandle[]) {
     this.#catalog = catalog;
     this.folder = new CustomPlace(store, hasher);
     // A backend without names (IPFS) holds none.

@@ -5,9 +5,9 @@ import type { ConditionBoard } from '../../core/conditions/condition-board.ts';
 import type { Clock } from '../../core/time/clock.ts';
 import { StorageError } from '../../storage/errors.ts';
 import type { ObjectStore } from '../../storage/object-store.ts';
+import type { BackendHandle } from '../backend-handle.ts';
 import { CopyWorker, type Move } from '../copy-worker.ts';
 import type { BackendFindings, Scrub } from '../scrub.ts';
-import type { Site } from '../site.ts';
 import { type AdoptedCustom, type AdoptingCustom, adoptCustom } from './adopt-custom.ts';
 import { customScrub } from './checked-custom.ts';
 import { CustomCopies } from './custom-copies.ts';
@@ -16,7 +16,7 @@ import { CustomPlaces } from './custom-places.ts';
 
 export interface CustomUpkeepModules extends AdoptingCustom {
   readonly store: ObjectStore;
-  readonly sites: readonly Site[];
+  readonly sites: readonly BackendHandle[];
   readonly conditions: ConditionBoard;
   readonly clock: Pick<Clock, 'steadyMs'>;
 }

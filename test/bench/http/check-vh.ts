@@ -25,7 +25,7 @@ function askedMicroseconds(path: string): number {
     records: [],
     poller: { isListCurrent: () => true, isTransactionListed: () => false, readAgain: async () => true },
     lists: { isOfSeveral: false, read: async () => ({ byHash: new Map(), transactions: new Set(), silent: [] }) },
-    adoption: { isDone: true },
+    catalogRebuild: { isDone: true },
     chain: { whyNotCurrent: null, hasConflict: false, lacksHistory: false, finalHeight: tip },
     clock: SYSTEM_CLOCK,
   });

@@ -8,19 +8,19 @@ import { type Next, pause, pollUntil, runLoop } from '../core/time/run-loop.ts';
 import { StorageError } from '../storage/errors.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import type { RehashRule } from '../verify/verified-blob.ts';
+import type { BackendHandle } from './backend-handle.ts';
 import type { AdoptedCustom } from './custom/adopt-custom.ts';
 import type { CustomUpkeep } from './custom/custom-upkeep.ts';
 import type { DamageWatch } from './damage-watch.ts';
 import { type Adopted, Reindex } from './reindex.ts';
 import { reindexedFolder, reindexedSite } from './reindexed-places.ts';
-import type { Site } from './site.ts';
 
-export interface AdoptionModules {
+export interface CatalogRebuildModules {
   readonly store: LocalStore;
   readonly catalog: Catalog;
   readonly rehash: RehashRule;
   readonly conditions: ConditionBoard;
-  readonly sites: readonly Site[];
+  readonly sites: readonly BackendHandle[];
   readonly custom: CustomUpkeep;
   readonly damage: DamageWatch;
   /** Bound to no chain when this process took it. */
@@ -37,18 +37,18 @@ const ADMISSION_PAUSE_MS = 100;
  * A new catalog over a folder or backends that are not empty: the catalog was lost, the bytes were not. Every blob that
  * hashes to its name gets its row back; until all have, also over restarts, nothing may be called absent.
  */
-export class Adoption {
-  readonly #modules: AdoptionModules;
+export class CatalogRebuild {
+  readonly #modules: CatalogRebuildModules;
   readonly #folder: Reindex;
   /** Each backend that was walked. */
-  readonly #sites = new Map<Site, Reindex>();
+  readonly #sites = new Map<BackendHandle, Reindex>();
   /** The reason why the data folder could not be listed to its end; null: it was. */
   #folderFault: string | null = null;
   #isDone: boolean;
   /** Rebuilds that an operator asked for, under way now. */
   #rebuilding = 0;
 
-  constructor(modules: AdoptionModules) {
+  constructor(modules: CatalogRebuildModules) {
     this.#modules = modules;
     this.#isDone = modules.catalog.isRebuilt();
     const { store, catalog, rehash, damage, clock, custom } = modules;
@@ -162,7 +162,7 @@ export class Adoption {
     if (error !== null) this.#modules.conditions.setError('rebuild', error);
   }
 
-  async #adoptFrom(site: Site, signal: AbortSignal): Promise<void> {
+  async #adoptFrom(site: BackendHandle, signal: AbortSignal): Promise<void> {
     const isSettled = () => (site.isAdmitted || site.twinOf !== null ? true : null);
     await pollUntil(isSettled, () => ADMISSION_PAUSE_MS, signal);
     // The same place under another address: its blobs are indexed through the backend that is in use.

@@ -6,34 +6,34 @@ import type { Clock } from '../core/time/clock.ts';
 import { mayBeOneFile, StorageError, storageFault } from '../storage/errors.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import type { RehashRule, VerifiedBlob } from '../verify/verified-blob.ts';
+import type { BackendHandle, CopyFinding } from './backend-handle.ts';
 import type { DamageWatch } from './damage-watch.ts';
+import type { DiskQuota } from './disk-quota.ts';
 import { examineLocal } from './local-copy.ts';
-import type { LocalRoom } from './local-room.ts';
-import type { CopyFinding, Site } from './site.ts';
 
-export interface HomeModules {
+export interface BlobWriterModules {
   readonly store: LocalStore;
   readonly catalog: Catalog;
   readonly rehash: RehashRule;
-  readonly room: LocalRoom;
-  readonly sites: readonly Site[];
+  readonly room: DiskQuota;
+  readonly sites: readonly BackendHandle[];
   readonly damage: DamageWatch;
   readonly conditions: ConditionBoard;
   readonly clock: Clock;
 }
 
-/** A local disk that refused nothing for so long is called well again. */
+/** A local disk that refused nothing for so long is called healthy again. */
 const WELL_AFTER_MS = 600_000;
 
 /**
- * The first durable home of a verified blob: the local store. Where that has no room or refuses it, a backend takes it
- * directly, in both modes.
+ * Makes a verified blob durable for the first time, in the local store. Where that has no room or refuses the blob, a
+ * backend takes it directly, in both modes.
  */
-export class Home {
-  readonly #modules: HomeModules;
+export class BlobWriter {
+  readonly #modules: BlobWriterModules;
   #refusedMs: number | null = null;
 
-  constructor(modules: HomeModules) {
+  constructor(modules: BlobWriterModules) {
     this.#modules = modules;
   }
 
@@ -139,7 +139,7 @@ export class Home {
   }
 
   /** Puts the blob. Other bytes under its name are read again on a fresh connection before they are replaced. */
-  async #put(site: Site, blob: VerifiedBlob, signal: AbortSignal): Promise<CopyFinding['kind']> {
+  async #put(site: BackendHandle, blob: VerifiedBlob, signal: AbortSignal): Promise<CopyFinding['kind']> {
     const { store } = site;
     await site.judged(() => store.put(blob, 'create', signal), signal);
     const { kind } = await site.examine(blob, signal);

@@ -14,7 +14,7 @@ export interface DiskRoom {
   readonly totalBytes: number;
 }
 
-export interface LocalRoomOptions {
+export interface DiskQuotaOptions {
   /** `keep` deletes nothing, ever; `cache` evicts copies that backends hold. */
   readonly mode: 'keep' | 'cache';
   /** Bytes of blobs that a cache holds at most; null: as many as the disk has room for. */
@@ -24,7 +24,7 @@ export interface LocalRoomOptions {
   readonly freeBytes: () => number | null;
 }
 
-export interface LocalRoomModules {
+export interface DiskQuotaModules {
   readonly store: LocalStore;
   readonly catalog: Catalog;
   readonly conditions: ConditionBoard;
@@ -49,9 +49,9 @@ const EVICTED_TOGETHER = 32;
 const ASKED_TOGETHER: Readonly<Record<EvictionSafety, number>> = { kept: EVICTED_TOGETHER, settled: 8 };
 
 /** Decides how many bytes the local store may still take, and which copies give way for more. */
-export class LocalRoom {
-  readonly #options: LocalRoomOptions;
-  readonly #modules: LocalRoomModules;
+export class DiskQuota {
+  readonly #options: DiskQuotaOptions;
+  readonly #modules: DiskQuotaModules;
   #usedBytes: number;
   #disk: DiskRoom | null = null;
   #lookedMs = Number.NEGATIVE_INFINITY;
@@ -64,7 +64,7 @@ export class LocalRoom {
    * The caller gets the error; the next one has its turn all the same. */
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(options: LocalRoomOptions, modules: LocalRoomModules) {
+  constructor(options: DiskQuotaOptions, modules: DiskQuotaModules) {
     this.#options = options;
     this.#modules = modules;
     this.#usedBytes = options.mode === 'cache' ? modules.catalog.replicas.cached.localBytes() : 0;

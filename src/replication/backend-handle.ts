@@ -43,7 +43,7 @@ const PROBE_WITHIN_MS = 5_000;
 const PROBE_HOLDS_MS = { goOn: 10_000, damaged: 1_000 } as const;
 
 /** One backend as the archive works with it: what it holds is verified, and how it does is known. */
-export class Site {
+export class BackendHandle {
   readonly id: string;
   readonly store: ObjectStore;
   readonly breaker = new CircuitBreaker();

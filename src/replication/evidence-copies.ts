@@ -35,6 +35,8 @@ export class EvidenceCopies implements CopyKind<ObjectStore, EvidenceMove> {
   readonly #ownKeys: () => readonly string[];
   readonly #catalog: Catalog;
   readonly #conditions: ConditionBoard;
+  /** Whether this process has read the folder to its end: what was left then is told already. */
+  #hasLooked = false;
 
   constructor(
     archiverId: string,
@@ -65,7 +67,8 @@ export class EvidenceCopies implements CopyKind<ObjectStore, EvidenceMove> {
   async prepare(signal: AbortSignal): Promise<void> {
     const [catalog, conditions] = [this.#catalog, this.#conditions];
     const [folder] = this.places;
-    if (folder === undefined || catalog.evidence.hasGiven(folder.id)) return;
+    // It is asked for before each delivery, such as that of a take-down, which is not to wait for every document again.
+    if (folder === undefined || this.#hasLooked || catalog.evidence.hasGiven(folder.id)) return;
     const prefix = this.#placeOf('');
     let group: Pick<EvidenceDocument, 'path' | 'document'>[] = [];
     const owner = { archiverId: this.#archiverId, keys: this.#ownKeys() };
@@ -95,6 +98,7 @@ export class EvidenceCopies implements CopyKind<ObjectStore, EvidenceMove> {
     catalog.losses.adoptEvidence(group);
     // Documents that were left are looked at again after each start, so that they stay reported; the catalog's own are later.
     if (unread + refused === 0) catalog.evidence.recordGiven(folder.id);
+    this.#hasLooked = true;
   }
 
   due({ id }: ObjectStore, after: EvidenceMove | null, limit: number, isAsked: boolean): EvidenceMove[] {

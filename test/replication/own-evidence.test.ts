@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { parseBlockHash } from '../../src/core/blob/ids.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
@@ -120,6 +120,22 @@ test('a document that was left is reported after each start, until it is gone', 
   folder.objects.delete(path(2));
   expect(await toldAtStart()).toEqual([]);
   expect(catalog.evidence.hasGiven(folder.id)).toBe(true);
+});
+
+test('what was left is not read again for each delivery of the same process', async () => {
+  const [signer, stranger] = [await ownKey(), await ownKey()];
+  const folder = new MemoryStore('local');
+  const path = parseRecordPath(`audit/${ID}/${MONTH}/0000000001.json`);
+  await folder.put({ path, text: JSON.stringify(attested(stranger)) }, 'replace', NEVER);
+  const catalog = openCatalog();
+  catalog.copies.useBackends([folder.id]);
+  const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), () => 0);
+  const evidence = new EvidenceCopies(ID, () => [signer.publicKey], catalog, [folder], conditions);
+  const list = vi.spyOn(folder, 'list');
+  await evidence.prepare(NEVER);
+  await evidence.prepare(NEVER);
+  expect(list).toHaveBeenCalledTimes(1);
+  expect(conditions.all().map(({ code }) => code)).toEqual(['archive/refused-evidence']);
 });
 
 test('an archiver is accused only by two statements that it signed and that contradict each other', async () => {

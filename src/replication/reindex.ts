@@ -139,7 +139,11 @@ export class Reindex {
         signal.throwIfAborted();
         if (failure !== null) break;
         if (isPassedOver(entry) || this.#isKnown(entry)) continue;
-        if (namesOf(entry).some((name) => catalog.withheld.has(name))) continue;
+        if (namesOf(entry).some((name) => catalog.withheld.has(name))) {
+          // The operator took it down since a listing could not read it: no walk waits for it any more.
+          this.unread.delete(keyOf(entry));
+          continue;
+        }
         // The loop may be waiting for the next page of the listing when this fails: the error is thrown after the loop.
         const work = take(entry)
           .catch((error: unknown) => {

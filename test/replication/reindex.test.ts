@@ -52,6 +52,22 @@ test('a walk goes on past objects that are not given, and retries them alone', a
   expect(catalog.totals().stored).toBe(40);
 });
 
+test('what was not given and is taken down meanwhile is not waited for', async () => {
+  const { backend, catalog, unread, adopt, again, gets } = scene();
+  const [blob] = BLOBS;
+  if (blob === undefined) throw new Error('There is no blob.');
+  backend.before = (operation, name) => {
+    if (operation === 'get' && name !== null && keyOf(name) === keyOf(blob)) throw refusal('s3', 'storage/archived');
+  };
+  expect(await adopt()).toMatchObject({ unread: 1 });
+  const { hashType, versionHash } = blob;
+  const order = { archiver: 'me', publicReason: null, reason: 'an order', atMs: 1, purge: true };
+  catalog.withheld.record([{ hashType, versionHash, ...order }], false);
+  gets();
+  expect(await again()).toEqual({ adopted: 0, damaged: 0, unread: 0 });
+  expect([unread.size, gets()]).toEqual([0, []]);
+});
+
 test('a backend that is away ends it; what was read is kept, and what was not given is not asked for first', async () => {
   const { backend, catalog, unread, adopt, gets } = scene();
   let left = 20;

@@ -148,6 +148,8 @@ export class AuditSnapshot {
   readonly #ofOne: Database.Statement;
   /** A draw of samples asks for thousands of single heights: to prepare these again costs more than to run them. */
   readonly #prepared = new Map<string, Database.Statement>();
+  /** Blocks on the branch at this moment; null: not counted yet. To count them takes a page for every few dozen of them. */
+  #allBlocks: number | null = null;
   /** Whether the table `apart` has every name on chain that is not plainly stored. `too-many`: it cannot take them all. */
   #apart: 'not-gathered' | 'gathering' | 'whole' | 'too-many' = 'not-gathered';
 
@@ -314,7 +316,8 @@ export class AuditSnapshot {
 
   /** Most of the branch: each index is read from one end to the other then. */
   #isMost(from: number, to: number): boolean {
-    return this.blocks(from, to) * 4 >= this.#count('SELECT COUNT(*) FROM block');
+    this.#allBlocks ??= this.#count('SELECT COUNT(*) FROM block');
+    return this.blocks(from, to) * 4 >= this.#allBlocks;
   }
 
   /** All hashes in equal parts, each with a few thousand occurrences. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import type { AuditSnapshot } from '../../src/catalog/audit-snapshot.ts';
 import type { Catalog } from '../../src/catalog/catalog.ts';
 import { parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
@@ -95,3 +95,26 @@ test('an archive that lacks more names than are kept in memory is told as its he
   expect(whole.flatMap(holdingsOf).filter((holding) => holding === 'missing').length).toBeGreaterThan(66_000);
   expect(whole).toEqual(oneByOne(catalog));
 });
+
+test('a draw from many single heights counts the blocks of the branch once', () => {
+  const catalog = mixedArchive(temporaryFolder());
+  const snapshot = catalog.snapshot();
+  onTestFinished(() => snapshot.close());
+  const counts = countsOfBlocks();
+  for (let height = 1; height <= HEIGHTS; height += 1) read(snapshot, height, height);
+  expect(counts()).toBe(1);
+});
+
+/** How often all blocks were counted since. */
+function countsOfBlocks(): () => number {
+  const database = new Database(':memory:');
+  const prototype: Database.Statement = Object.getPrototypeOf(database.prepare('SELECT 1'));
+  const get = vi.spyOn(prototype, 'get');
+  onTestFinished(() => {
+    get.mockRestore();
+    database.close();
+  });
+  const isCount = (one: unknown) =>
+    typeof one === 'object' && one !== null && 'source' in one && one.source === 'SELECT COUNT(*) FROM block';
+  return () => get.mock.contexts.filter(isCount).length;
+}

@@ -16,6 +16,10 @@ const ELSEWHERE = 'an address';
 /** Quotation marks and brackets end an address, in prose and in JSON. */
 const URLS = /\b[a-z][a-z0-9+.-]*:\/\/[^\s"'<>()\\]+/gi;
 const IP_ADDRESSES = /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|\[?[0-9a-f:]*::[0-9a-f:.]+\]?(?::\d+)?/gi;
+/** AWS names the account, the user and the bucket so, in what it says of a refusal. */
+const RESOURCE_NAMES = /\barn:[a-z-]+:[^\s"'<>()\\,]+/g;
+/** Node names both sides so, where a certificate is another host's. */
+const CERTIFIED_NAMES = /\b(Host: |DNS:|CN: )[^\s"'<>()\\,;]+/g;
 const UNRESOLVED = /\b(ENOTFOUND|EAI_AGAIN|EAI_FAIL) [^\s"'<>()\\,;]+/g;
 
 /** Known places get their names; whatever else looks like an address is called one. */
@@ -34,7 +38,12 @@ export function publicWords(places: readonly NamedPlace[]): PublicWords {
       said = said.replaceAll(` store at ${address}`, ' store').replaceAll(` node at ${address}`, ` node ${name}`);
       said = said.replaceAll(place, name);
     }
-    return said.replace(UNRESOLVED, '$1').replace(URLS, ELSEWHERE).replace(IP_ADDRESSES, ELSEWHERE);
+    return said
+      .replace(UNRESOLVED, '$1')
+      .replace(RESOURCE_NAMES, ELSEWHERE)
+      .replace(CERTIFIED_NAMES, `$1${ELSEWHERE}`)
+      .replace(URLS, ELSEWHERE)
+      .replace(IP_ADDRESSES, ELSEWHERE);
   };
 }
 

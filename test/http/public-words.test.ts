@@ -30,6 +30,14 @@ describe('public words', () => {
     ['connect ETIMEDOUT 10.9.9.9:443', 'connect ETIMEDOUT an address'],
     ['connect ECONNREFUSED fe80::1:443', 'connect ECONNREFUSED an address'],
     ['redirected to https://rogue.example/x?y=1', 'redirected to an address'],
+    [
+      'User: arn:aws:iam::123456789012:user/tenant-7 may not s3:PutObject on "arn:aws:s3:::private-bucket/ab"',
+      'User: an address may not s3:PutObject on "an address"',
+    ],
+    [
+      "does not match certificate's altnames: Host: minio.internal. is not in the cert's altnames: DNS:rogue.internal, DNS:x",
+      "does not match certificate's altnames: Host: an address is not in the cert's altnames: DNS:an address, DNS:an address",
+    ],
     ['/data/blobs/ab cannot be read', 'the data folder/blobs/ab cannot be read'],
     ['see /v1/transactions/ab/data or /database', 'see /v1/transactions/ab/data or /database'],
     ['5 h 40 min at 12:30:00, version 0.1.0', '5 h 40 min at 12:30:00, version 0.1.0'],

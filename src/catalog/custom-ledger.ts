@@ -129,6 +129,11 @@ export class CustomLedger {
     return this.#look(() => this.#statements.goodAfter.all({ ...this.#at(place), after, limit }).map(decode));
   }
 
+  /** The copy that arrived last of those that a place is proven to hold; null: it holds none. */
+  newestGood(place: string): KeptCustom | null {
+    return this.#look(() => this.#statements.newestGood.all(this.#at(place)).map(decode)[0] ?? null);
+  }
+
   /** Copies that a place is proven to hold, in the order of names; null: from the beginning. */
   goodByName(place: string, after: CustomEntry | null, limit: number): KeptCustom[] {
     const [versionHash, keccak] = after === null ? [Buffer.alloc(0), Buffer.alloc(0)] : keyOf(after);
@@ -218,6 +223,9 @@ function prepare(database: Database.Database) {
     goodAfter: database.prepare(
       `SELECT ${KEPT} FROM copy CROSS JOIN custom ON sequence = copy.object WHERE ${GOOD} AND copy.object > @after
        ORDER BY copy.object LIMIT @limit`,
+    ),
+    newestGood: database.prepare(
+      `SELECT ${KEPT} FROM copy CROSS JOIN custom ON sequence = copy.object WHERE ${GOOD} ORDER BY copy.object DESC LIMIT 1`,
     ),
     goodByName: database.prepare(
       `SELECT ${KEPT} FROM custom CROSS JOIN copy ON ${GOOD} AND copy.object = sequence

@@ -50,6 +50,10 @@ class CheckedBlobs implements CheckedCopies<ContentEntry> {
     return this.#modules.catalog.replicas.goodAfter(this.backend, after, limit);
   }
 
+  get newestGood(): ContentEntry | null {
+    return this.#modules.catalog.replicas.newestGood(this.backend);
+  }
+
   async compare(
     told: (listed: number) => void,
     askByName: (doubtful: readonly ContentEntry[]) => Promise<void>,

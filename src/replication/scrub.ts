@@ -67,6 +67,8 @@ export interface CheckedCopies<E extends { readonly sequence: number }> {
   readonly damagedCount: number;
   /** Copies that the place is proven to hold, in the order of arrival. */
   goodAfter(after: number, limit: number): readonly E[];
+  /** The one of these that arrived last; null: there is none. */
+  readonly newestGood: E | null;
   /** `askByName`: for what the catalog says is there and the listing does not name, or with another size. */
   compare(
     told: (listed: number) => void,
@@ -209,8 +211,11 @@ export class Scrub<E extends { readonly sequence: number }> {
       const [first] = unclear;
       if (first !== undefined) {
         const passed = new Set(unclear.map(({ entry }) => entry.sequence));
-        const other =
-          good.at(-1)?.entry ?? copies.goodAfter(0, passed.size + 1).find(({ sequence }) => !passed.has(sequence));
+        const newest = good.at(-1)?.entry ?? copies.newestGood;
+        // The newest comes before the oldest: the rules of a bucket archive its oldest objects, many of them together.
+        const other = [...(newest === null ? [] : [newest]), ...copies.goodAfter(0, passed.size + 1)].find(
+          ({ sequence }) => !passed.has(sequence),
+        );
         // A place that gives another copy just now is healthy: a copy that it does not give is passed over, and reported.
         if (other === undefined) throw first.error;
         await copies.look(other, signal);

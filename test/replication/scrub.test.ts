@@ -195,6 +195,21 @@ test('a day that a stop or a fault cut short loses nothing: the next one begins 
   expect(new Set([...first, ...reads()]).size).toBe(BLOBS.length);
 });
 
+test('days whose copies a bucket keeps where it cannot be read are passed over and told, and the next ones are read', async () => {
+  const { backend, scrub } = await stored();
+  const archived = new Set(BLOBS.slice(0, 6).map(keyOf));
+  backend.before = (operation, name) => {
+    if (operation === 'get' && name !== null && archived.has(keyOf(name))) throw refusal('s3', 'storage/archived');
+  };
+  const days = [await scrub.slice(10, NEVER), await scrub.slice(10, NEVER), await scrub.slice(10, NEVER)];
+  const told = expect.stringContaining('could not be looked at');
+  expect(days).toMatchObject([
+    { read: 0, fault: told },
+    { read: 0, fault: told },
+    { read: 3, fault: null },
+  ]);
+});
+
 test('a check repairs nothing that it has not found: a good copy elsewhere stays as it is', async () => {
   const { backend, scrub, replication, catalog } = await stored();
   backend.blobs.delete(at(0));

@@ -37,6 +37,10 @@ class CheckedCustom implements CheckedCopies<KeptCustom> {
     return this.#catalog.custom.goodAfter(this.backend, after, limit);
   }
 
+  get newestGood(): KeptCustom | null {
+    return this.#catalog.custom.newestGood(this.backend);
+  }
+
   /** Both come in the order of names, so that nothing but one page is held. */
   async compare(
     _told: (listed: number) => void,

@@ -122,6 +122,7 @@ interface Form {
 const FORMS: readonly Form[] = [
   { form: 'a bundle', path: 'a.car', bytes: CAR, blobs: NAMED.length },
   { form: 'a tarball', path: 'a.tar', bytes: TAR, blobs: BLOBS.length },
+  { form: 'a tarball that is called as one of its blobs', path: `${hash}.tar`, bytes: TAR, blobs: BLOBS.length },
   { form: 'a packed tarball', path: 'a.tgz', bytes: Uint8Array.from(gzipSync(TAR)), blobs: BLOBS.length },
   { form: 'a packed bundle', path: 'a.car.gz', bytes: Uint8Array.from(gzipSync(CAR)), blobs: NAMED.length },
   { form: 'hex text', path: hash, bytes: Uint8Array.from(Buffer.from(`0x${encodeHex(raw)}\n`)), blobs: 1 },

@@ -36,7 +36,8 @@ export const peerList = z
   .array(peer, 'must be text, or a list of peers')
   .max(64, 'names more than 64 peers')
   .refine((peers) => {
-    const names = peers.flatMap(({ name }) => (name === null ? [] : [name.toLowerCase()]));
+    // One without a name is called by its place in the list, in public.
+    const names = peers.map(({ name }, index) => (name ?? `peer-${index + 1}`).toLowerCase());
     return new Set(names).size === names.length;
   }, 'gives two peers one name');
 

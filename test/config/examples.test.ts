@@ -101,6 +101,7 @@ describe('the list of peers', () => {
     expect(refused('{source: s3=b, token: hush-hush}')).toContain('at 1, must be an archive');
     expect(refused('{source: https://me:hush-hush@b, token: x}')).toContain('a token and a password');
     expect(refusal('peers: [{source: s3=a, name: one}, {source: s3=b, name: One}]')).toContain('two peers one name');
+    expect(refusal('peers: [{source: s3=a, name: Peer-2}, {source: s3=b}]')).toContain('two peers one name');
     expect(refusal('peers: 5')).toContain('must be text, or a list of peers');
     for (const entry of [
       '{source: https://b, token: hush-hush, name: "!"}',

@@ -5,7 +5,7 @@ import { EnvHttpProxyAgent, request } from 'undici';
 import { BODY_LIMIT_BYTES } from '../backfill/source/candidates.ts';
 import { clauseOf, codeOf } from '../core/blob/errors.ts';
 import { lendMemory } from '../core/blob/lent-memory.ts';
-import { mayBeOneObject } from '../storage/errors.ts';
+import { mayBeOneObject, StorageError } from '../storage/errors.ts';
 import { openRegularFile, readRegularFile } from '../storage/local/regular-file.ts';
 import type { S3Bucket } from '../storage/s3/s3-bucket.ts';
 import { bucketChunks } from './bucket-chunks.ts';
@@ -174,7 +174,7 @@ async function* bucketParts(text: string, options: PartsOptions, signal: AbortSi
         yield* streamParts(path, bucketChunks(bucket, key, sizeBytes, signal), options.judge);
       } catch (error) {
         signal.throwIfAborted();
-        if (!mayBeOneObject(error)) throw error;
+        if (!mayBeOneObject(error) && !isOfItAlone(error)) throw error;
         yield { kind: 'fault', path, why: `It cannot be read: ${clauseOf(error)}.` };
       }
     }
@@ -182,6 +182,11 @@ async function* bucketParts(text: string, options: PartsOptions, signal: AbortSi
   } finally {
     bucket.close();
   }
+}
+
+/** Others may write the bucket, and its rules may archive: this object went, changed or cannot be read, and the others can. */
+function isOfItAlone(error: unknown): error is StorageError {
+  return error instanceof StorageError && (error.code === 'storage/conflict' || error.code === 'storage/archived');
 }
 
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {

@@ -3,7 +3,7 @@ import { remoteCall, remoteFault } from '../remote-call.ts';
 import { putOptions } from './put-options.ts';
 import { readBody } from './read-body.ts';
 import { createS3Client, loadSdk, type S3Connection, type Sdk } from './s3-client.ts';
-import { answerOf, CLOCKS_APART, explainS3, NotS3Answer, TruncatedBody } from './s3-error.ts';
+import { answerOf, CLOCKS_APART, explainS3, GoneMeanwhile, NotS3Answer, TruncatedBody } from './s3-error.ts';
 import { placeOf, type S3Options } from './s3-options.ts';
 import { type ListedObject, type Page, pageOf } from './s3-page.ts';
 import { S3Upload } from './s3-upload.ts';
@@ -98,7 +98,7 @@ export class S3Bucket {
   /**
    * Bytes of an object from `begin` on, exactly so many.
    * @param etag the object that is meant; null: whichever is there
-   * @throws StorageError `storage/conflict` where another object is there by now
+   * @throws StorageError `storage/conflict` where another object is there by now, or none
    */
   async range(
     name: string,
@@ -112,7 +112,11 @@ export class S3Bucket {
       ...(etag === null ? {} : { IfMatch: etag }),
     };
     return await this.#call('get range', signal, async (abortSignal) => {
-      const answer = await this.#client.send(new this.#sdk.GetObjectCommand(input), { abortSignal });
+      const answer = await this.#client
+        .send(new this.#sdk.GetObjectCommand(input), { abortSignal })
+        .catch((cause: unknown) => {
+          throw answerOf(cause).name === 'NoSuchKey' ? new GoneMeanwhile('NoSuchKey') : cause;
+        });
       if (answer.ETag === undefined) throw new NotS3Answer('success without an ETag');
       if (answer.ContentRange?.startsWith(`bytes ${begin}-`) !== true) throw new NotS3Answer('another range');
       const body = await readBody(answer.Body, answer.ContentLength, length);

@@ -18,12 +18,15 @@ export function answerOf(cause: unknown): S3Answer {
 
 /** The body of an object ended before its announced length. */
 export class TruncatedBody extends Error {}
+/** An object that was found, and is not there any more. */
+export class GoneMeanwhile extends Error {}
 /** An answer that no S3 server gives. */
 export class NotS3Answer extends Error {}
 
 /** The server's words in ours. Only the positive "no such key" is not here: callers turn that into null. */
 export function explainS3(cause: unknown): FaultMeaning {
   if (cause instanceof TruncatedBody) return TRUNCATED;
+  if (cause instanceof GoneMeanwhile) return GONE;
   if (cause instanceof NotS3Answer) return NOT_S3;
   const { name, status } = answerOf(cause);
   const said = MEANINGS[name] ?? (LOCK_CODES.has(name) ? saidOfLock(messageOf(cause)) : null) ?? saidOfKeys(name);
@@ -168,6 +171,12 @@ const CONFLICT: FaultMeaning = {
   says: 'saw another writer of the same object at the same moment',
   retryable: true,
   hint: 'Nothing to do: two archivers may share a bucket, and the next try settles it.',
+};
+const GONE: FaultMeaning = {
+  code: 'storage/conflict',
+  says: 'has not got the object any more',
+  retryable: true,
+  hint: 'It was deleted while it was read. Type the command again, and let nothing change that place meanwhile.',
 };
 const UPLOAD_GONE: FaultMeaning = {
   code: 'storage/conflict',

@@ -167,6 +167,8 @@ async function* bucketParts(text: string, options: PartsOptions, signal: AbortSi
     let isEmpty = true;
     for await (const { key, sizeBytes } of bucket.list(name, signal)) {
       if (name !== '' && key !== name && !key.startsWith(`${name}/`)) continue;
+      // Consoles make one to show a folder.
+      if (sizeBytes === 0 && key.endsWith('/')) continue;
       isEmpty = false;
       if (options.recordsOnly && !mayBeRecord(key)) continue;
       const path = `${bucket.where}/${key}`;

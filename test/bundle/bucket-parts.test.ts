@@ -47,3 +47,11 @@ test('what is deleted, replaced or archived in a bucket while it is read is a fa
   expect(parts.map(({ kind }) => kind)).toEqual(['fault', 'fault', 'fault', 'bytes']);
   expect(parts[0]).toMatchObject({ why: expect.stringContaining('has not got the object any more') });
 });
+
+test('the empty object by which a console shows a folder is none of the files', async () => {
+  const parts = await partsOf([
+    { key: 'bundles/', sizeBytes: 0, answer: (response) => s3Error(response, 416, 'InvalidRange') },
+    { key: 'bundles/there', sizeBytes: 300, answer: whole },
+  ]);
+  expect(parts.map(({ kind }) => kind)).toEqual(['bytes']);
+});

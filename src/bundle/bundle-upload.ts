@@ -144,6 +144,8 @@ export class BundleUpload implements BundleTarget {
 
   /** `unknown`: an object is there, and no answer says whether it is this one. */
   async #complete(): Promise<'written' | 'unknown'> {
+    // Some servers pass a condition over in silence: what came during the upload would be written over, or deleted as wrong.
+    if ((await this.#bucket.size(this.#name, this.#signal)) !== null) return 'unknown';
     try {
       const outcome = await this.#upload.complete(this.#etags, 'absent', this.#signal);
       if (outcome === 'written') return 'written';

@@ -158,7 +158,7 @@ const GAUGES: readonly (readonly [name: string, help: string, labels: readonly s
   ],
   [
     'holdfast_backend_free_bytes',
-    'Room on its disk, as its server told it within the last hour; absent: it does not tell, as S3 does not.',
+    'Room on its disk, as its server told it when the canary last ran; absent: it does not tell, as S3 does not.',
     ['backend'],
     perBackend(({ freeBytes }) => freeBytes),
   ],

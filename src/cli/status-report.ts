@@ -151,7 +151,7 @@ export function showStatusReport(report: StatusReport, { address, jobs, nowMs }:
 
 function backendLine(backend: StatusReport['backends'][number]): string {
   const { id, state, queued, oldestQueuedSeconds: oldest, damaged, freeBytes } = backend;
-  const free = freeBytes === null ? 'it does not tell how much is free' : `${describeBytes(freeBytes)} free`;
+  const free = freeBytes === null ? 'how much is free there is not known' : `${describeBytes(freeBytes)} free`;
   const age = oldest === null ? '' : ` (the oldest for ${describeSeconds(oldest)})`;
   return `backend  ${id}: ${STATES[state] ?? state}, ${queued} queued${age}, ${damaged} missing or damaged, ${free}`;
 }

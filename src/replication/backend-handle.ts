@@ -208,7 +208,8 @@ export class BackendHandle {
 
   /** Asks how much room there is. No answer is no fault: what keeps the backend from being used is told elsewhere. */
   async lookAtRoom(signal: AbortSignal): Promise<void> {
-    this.freeBytes = await this.store.freeBytes(signal).catch(() => null);
+    // One that is not in use any more would keep its last figure for ever.
+    this.freeBytes = this.isAdmitted ? await this.store.freeBytes(signal).catch(() => null) : null;
   }
 
   /** The findings of a probe, while the backend may be used. Callers within some seconds share one probe. */

@@ -164,7 +164,7 @@ export class Replication {
 
   /** Asks every backend in use how much room it has. */
   async lookAtRoom(signal: AbortSignal): Promise<void> {
-    await Promise.all(this.sites.filter(({ isAdmitted }) => isAdmitted).map((site) => site.lookAtRoom(signal)));
+    await Promise.all(this.sites.map((site) => site.lookAtRoom(signal)));
   }
 
   status(): BackendStatus[] {

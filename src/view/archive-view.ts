@@ -144,7 +144,7 @@ export interface BackendStatus {
   readonly oldestQueuedSeconds: number | null;
   /** Copies there that were found missing or wrong, and are not replaced yet. */
   readonly damaged: number;
-  /** Room on its disk, as its server told it within the last hour; null: it does not tell (S3), or has not been asked. */
+  /** Room on its disk, as its server told it when the canary last ran; null: it does not tell (S3), or is not in use. */
   readonly freeBytes: number | null;
 }
 

@@ -123,7 +123,7 @@ test('node, walk, finality, window, backends, lost and withheld each have a line
     /^at risk +0$/,
     /^slack +3 h 20 min until/,
     /^backend +local: in use, 0 queued, 0 missing or damaged, 40\.0 GiB free$/,
-    /^backend +s3: NOT IN USE.*, 54 queued \(the oldest for 30 min\), 2 missing or damaged, it does not tell how much is free$/,
+    /^backend +s3: NOT IN USE.*, 54 queued \(the oldest for 30 min\), 2 missing or damaged, how much is free there is not known$/,
     /^disk +40\.0 GiB free; the data folder caches 3\.0 GiB of at most 10\.0 GiB$/,
     /^peer +archive https:\/\/a\.example: LEFT ALONE until 2026-01-01T02:00:00\.000Z, gave 9 \(4\.0 KiB\), 1 with WRONG BYTES$/,
     /^peer +bucket b: DOES NOT ANSWER, gave 0/,

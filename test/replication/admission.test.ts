@@ -81,6 +81,14 @@ test('a backend in use tells how much is free once it is let in, and at each loo
   kubo.room = () => Promise.reject(refusal('ipfs'));
   await replication.lookAtRoom(NEVER);
   expect(told()).toContainEqual(['ipfs', null]);
+
+  kubo.room = async () => 3_000;
+  await replication.lookAtRoom(NEVER);
+  expect(told()).toContainEqual(['ipfs', 3_000]);
+  // It was found to be the place of another backend.
+  for (const site of replication.sites) site.isAdmitted = false;
+  await replication.lookAtRoom(NEVER);
+  expect(told()).toContainEqual(['ipfs', null]);
 });
 
 test('a fault of a usable backend stays reported while requests succeed there, until it is repaired', async () => {

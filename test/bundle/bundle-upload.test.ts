@@ -9,6 +9,13 @@ const UPLOAD = '<InitiateMultipartUploadResult><UploadId>u1</UploadId></Initiate
 const UPLOADS = '<ListMultipartUploadsResult><IsTruncated>false</IsTruncated></ListMultipartUploadsResult>';
 const COMPLETED = '<CompleteMultipartUploadResult><ETag>"whole"</ETag></CompleteMultipartUploadResult>';
 
+async function placeAt(endpoint: string): Promise<BucketPlace> {
+  const credentials = { accessKeyId: 'key', secretAccessKey: 'secret' };
+  const bucket = await S3Bucket.open(s3Options({ bucket: 'b', endpoint, credentials, timeoutMs: 5_000 }));
+  onTestFinished(() => bucket.close());
+  return await BucketPlace.open(bucket, 'a.car', NEVER);
+}
+
 test('on a server that passes a condition over, an object that came during the upload is neither written over nor deleted', async () => {
   const there: { sizeBytes: number | null } = { sizeBytes: null };
   const { endpoint, asked } = await misbehavingServer(({ method }, response) => {
@@ -26,10 +33,7 @@ test('on a server that passes a condition over, an object that came during the u
     if (method === 'POST') return xml(before === 1 ? UPLOAD : COMPLETED);
     return void response.writeHead(200, { etag: '"part"', 'content-length': 0 }).end();
   });
-  const credentials = { accessKeyId: 'key', secretAccessKey: 'secret' };
-  const bucket = await S3Bucket.open(s3Options({ bucket: 'b', endpoint, credentials, timeoutMs: 5_000 }));
-  onTestFinished(() => bucket.close());
-  const place = await BucketPlace.open(bucket, 'a.car', NEVER);
+  const place = await placeAt(endpoint);
   const target = await place.begin(1_000);
   await target.write(new Uint8Array(1_000));
   there.sizeBytes = 7;
@@ -38,4 +42,16 @@ test('on a server that passes a condition over, an object that came during the u
   // One upload was begun, and none completed.
   const methods = asked.map(({ method }) => method);
   expect(methods.filter((method) => method !== 'GET' && method !== 'HEAD')).toEqual(['POST', 'PUT']);
+});
+
+test('credentials that may not look for what was begun are told what an export takes', async () => {
+  const { endpoint } = await misbehavingServer(({ method, key }, response) => {
+    if (method === 'HEAD') return void response.writeHead(404).end();
+    return key === 'a.car' ? s3Error(response, 404, 'NoSuchKey') : s3Error(response, 403, 'AccessDenied');
+  });
+  const place = await placeAt(endpoint);
+  await expect(place.begin(1_000)).rejects.toMatchObject({
+    code: 'storage/denied',
+    hint: expect.stringContaining('s3:ListBucketMultipartUploads and s3:ListMultipartUploadParts'),
+  });
 });

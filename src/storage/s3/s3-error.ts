@@ -104,7 +104,7 @@ const DENIED: FaultMeaning = {
   code: 'storage/denied',
   says: 'does not permit it',
   retryable: false,
-  hint: 'Allow these credentials s3:GetObject, s3:PutObject and s3:DeleteObject on the objects, s3:ListBucket on the bucket; for a purge, s3:ListBucketVersions and s3:DeleteObjectVersion.',
+  hint: 'Allow these credentials s3:GetObject, s3:PutObject and s3:DeleteObject on the objects, s3:ListBucket on the bucket; for a purge, s3:ListBucketVersions and s3:DeleteObjectVersion; for an export, s3:ListBucketMultipartUploads and s3:ListMultipartUploadParts.',
 };
 const LOCKED: FaultMeaning = {
   code: 'storage/locked',

@@ -60,8 +60,12 @@ export class FilteredWindow {
 
   /** Every block that changed since that revision, with what passes the filter; else the whole window, filtered. */
   greeting(lastRevision: string): WindowEvent {
+    // Read first: the feed may look again below, and what is remembered must not be newer than what is sent.
+    const { blocks } = this.#feed.window();
     const change = this.#feed.changeSince(lastRevision);
     if (change === null) return this.#window();
+    // The listener has every block that did not change from its earlier connection.
+    this.#remember(this.#passing(blocks));
     // The listener may have had blobs of blocks that now have none for it.
     return this.#change(change, this.#passing(change.changed));
   }

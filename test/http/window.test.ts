@@ -343,6 +343,27 @@ describe('GET /v1/events with a filter', () => {
     expect((await (await listen(url, 'other.1', query)).next())?.name).toBe('window');
   });
 
+  test('a listener that went on at Last-Event-ID hears that a blob left the state, and that a block was taken back', () => {
+    const window = new FakeWindowView();
+    const clock = { ms: 0 };
+    const feed = new WindowFeed(new FakeArchiveView(), window, () => clock.ms);
+    const show = (...blocks: Parameters<FakeWindowView['show']>[0]) => {
+      window.show(blocks);
+      clock.ms += 2_000;
+      const since = feed.revision;
+      feed.whole();
+      return since;
+    };
+    show(windowBlock(7, [windowBlob(1)]), windowBlock(8, [windowBlob(2)]), windowBlock(9, [windowBlob(3)]));
+    const again = new FilteredWindow(feed, { state: new Set(['stored']) });
+    expect(again.greeting(feed.revision)).toMatchObject({ name: 'change', data: { changed: [] } });
+    const [withheld, second] = [windowBlock(7, [windowBlob(1, 'withheld')]), windowBlock(8, [windowBlob(2)])];
+    const left = show(withheld, second, windowBlock(9, [windowBlob(3)]));
+    expect(again.changesSince(left)).toMatchObject({ data: { changed: [{ height: 7, blobs: [] }] } });
+    const takenBack = show(withheld, second);
+    expect(again.changesSince(takenBack)).toMatchObject({ data: { highest: 8, changed: [] } });
+  });
+
   test('without news it is still heard of', async () => {
     const { url } = await served({ eventHeartbeatMs: 100 });
     const { next } = await listen(url, undefined, `?hash=${hashOf(9)}`);

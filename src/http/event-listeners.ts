@@ -139,7 +139,7 @@ export class EventListeners {
     if (filtered === null) return isNew || isDue ? event : null;
     const changes = isNew ? filtered.changesSince(since) : null;
     if (changes !== null) return this.#encoded(changes);
-    return isDue ? this.#encoded(filtered.heartbeat()) : null;
+    return isDue ? this.#encoded(filtered.heartbeat(since)) : null;
   }
 
   #send(listener: Listener, event: Buffer): void {

@@ -79,18 +79,26 @@ export class FilteredWindow {
     // Blocks at the low end leave the window by age, which is no change to tell.
     for (const height of heights) if (lowest === null || height < lowest) this.#told.delete(height);
     const isTakenBack = heights.some((height) => highest === null || height > highest);
-    const changed = this.#passing(change.changed).filter(
-      (block) => (block.blobs.length > 0 ? digestOf(block) : undefined) !== this.#told.get(block.height),
-    );
+    const changed = this.#newTo(change);
     if (!isTakenBack && changed.length === 0 && digestOf(this.#column(waiting, false)) === this.#toldWaiting)
       return null;
     return this.#change(change, changed);
   }
 
-  /** An event for a listener that was sent nothing for a while. */
-  heartbeat(): WindowEvent {
-    const change = this.#feed.changeSince(this.#feed.revision);
-    return change === null ? this.#window() : this.#change(change, []);
+  /**
+   * An event for a listener that was sent nothing for a while. The feed may look again for it: the event then has the changes
+   * since that revision.
+   */
+  heartbeat(since: string): WindowEvent {
+    const change = this.#feed.changeSince(since);
+    return change === null ? this.#window() : this.#change(change, this.#newTo(change));
+  }
+
+  /** The changed blocks, without those that the listener has already. */
+  #newTo({ changed }: WindowChangeOnWire): BlockOnWire[] {
+    return this.#passing(changed).filter(
+      (block) => (block.blobs.length > 0 ? digestOf(block) : undefined) !== this.#told.get(block.height),
+    );
   }
 
   #window(): WindowEvent {

@@ -377,6 +377,20 @@ describe('GET /v1/events with a filter', () => {
     ]);
   });
 
+  test('a heartbeat names the blocks that came since the revision: its number promises them', () => {
+    const window = new FakeWindowView();
+    const clock = { ms: 0 };
+    const feed = new WindowFeed(new FakeArchiveView(), window, () => clock.ms);
+    window.show([windowBlock(7, [windowBlob(1)])]);
+    const filtered = new FilteredWindow(feed, { state: new Set(['stored']) });
+    filtered.greeting('');
+    const told = feed.revision;
+    window.show([windowBlock(7, [windowBlob(1)]), windowBlock(8, [windowBlob(2)])]);
+    clock.ms += 2_000;
+    expect(filtered.heartbeat(told)).toMatchObject({ data: { changed: [{ height: 8 }] } });
+    expect(feed.revision).not.toBe(told);
+  });
+
   test('keeps a digest for each block of its blobs, however many blocks pass', () => {
     const window = new FakeWindowView();
     const clock = { ms: 0 };

@@ -8,8 +8,10 @@ type EventLimits = Pick<HttpLimits, 'eventListeners' | 'eventHeartbeatMs' | 'eve
 
 /** The interval at which the window is looked at while there are listeners; without any, never. */
 const TICK_MS = 1_000;
-/** Bytes that a listener may leave untaken; the memory is shared by all that are sent the same. */
+/** Bytes that a listener may leave untaken; those without a filter share the memory, as they are sent the same. */
 const MAX_BEHIND_BYTES = 4 * 1_048_576;
+/** Bytes that all listeners with a filter may leave untaken together: each of them is sent bytes of its own. */
+const MAX_OWN_BYTES = 32 * 1_048_576;
 
 interface Listener {
   readonly client: string;
@@ -144,7 +146,23 @@ export class EventListeners {
 
   #send(listener: Listener, event: Buffer): void {
     listener.sentMs = this.#clock.steadyMs();
-    if (!listener.response.write(event)) listener.behindSinceMs ??= this.#clock.steadyMs();
+    if (listener.response.write(event)) return;
+    listener.behindSinceMs ??= this.#clock.steadyMs();
+    if (listener.filtered !== null) this.#boundOwnBytes();
+  }
+
+  /** Drops the listener that is behind longest, until the rest fits. A dropped one comes back and goes on where it was. */
+  #boundOwnBytes(): void {
+    const own = [...this.#listeners].filter(({ filtered, response }) => filtered !== null && !response.destroyed);
+    let bytes = own.reduce((sum, { response }) => sum + response.writableLength, 0);
+    const longestFirst = own
+      .filter(({ behindSinceMs }) => behindSinceMs !== null)
+      .toSorted((a, b) => (a.behindSinceMs ?? 0) - (b.behindSinceMs ?? 0));
+    for (const { response } of longestFirst) {
+      if (bytes <= MAX_OWN_BYTES) return;
+      bytes -= response.writableLength;
+      response.destroy();
+    }
   }
 
   #dropStalled(nowMs: number): void {

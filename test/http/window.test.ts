@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
@@ -389,6 +390,29 @@ describe('GET /v1/events with a filter', () => {
     clock.ms += 2_000;
     expect(filtered.heartbeat(told)).toMatchObject({ data: { changed: [{ height: 8 }] } });
     expect(feed.revision).not.toBe(told);
+  });
+
+  test('listeners that take nothing hold a bounded memory together: the one that is behind longest makes room', () => {
+    const window = new FakeWindowView();
+    const blobsOf = (height: number) => Array.from({ length: 32 }, (_, index) => windowBlob(32 * height + index));
+    window.show(Array.from({ length: 320 }, (_, height) => windowBlock(height, blobsOf(height))));
+    const feed = new WindowFeed(new FakeArchiveView(), window, () => 0);
+    let steadyMs = 0;
+    const listeners = new EventListeners(feed, DEFAULT_HTTP_LIMITS, () => undefined, { steadyMs: () => steadyMs });
+    // No connection takes what is written to these.
+    const responses = Array.from({ length: 16 }, () => new ServerResponse(new IncomingMessage(new Socket())));
+    onTestFinished(() => {
+      for (const response of responses) response.emit('close');
+    });
+    for (const response of responses) {
+      steadyMs += 1;
+      listeners.add(response, listeners.greeting('', { state: new Set(['stored']) }), 'a');
+    }
+    const kept = responses.filter(({ destroyed }) => !destroyed);
+    expect(responses.map(({ destroyed }) => destroyed).lastIndexOf(true)).toBe(responses.length - kept.length - 1);
+    expect(kept.length).toBeLessThan(responses.length);
+    expect(kept.reduce((sum, { writableLength }) => sum + writableLength, 0)).toBeLessThanOrEqual(32 * 1_048_576);
+    expect(kept.at(-1)?.writableLength).toBeGreaterThan(2 * 1_048_576);
   });
 
   test('keeps a digest for each block of its blobs, however many blocks pass', () => {

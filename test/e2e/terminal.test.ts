@@ -103,10 +103,7 @@ describeWithCommand('python3', 'Ctrl-C on a terminal', () => {
   test.each([
     ['check', 'What was found missing is noted. The same command starts again from the beginning.'],
     ['check --read-data', 'What was read is noted for seven days: the same command goes on behind it.'],
-    [
-      'rebuild',
-      'The blobs that were found are in the catalog: the same command, or holdfast run, goes on with the others.',
-    ],
+    ['rebuild', 'The blobs that were found are in the catalog: the same command goes on with the others.'],
   ])('ends %s, alone and beside a daemon, with 130, what is kept, and the cursor shown', async (words, kept) => {
     const { setup, env, bucket, asked } = await withSilentBucket();
     const filled = await startArchiveHere(setup);

@@ -56,7 +56,8 @@ function whatIsKept(
   written: { readonly file: string; readonly doneBytes: number } | null,
   isInBucket: boolean,
 ): string {
-  if (written === null) return 'Nothing was written yet; the same command starts again from the beginning.';
+  // An earlier run may have written a part of it.
+  if (written === null) return 'The same command plans again, and goes on behind what is written already.';
   const { file } = written;
   const bytes = describeBytes(written.doneBytes);
   if (isInBucket)

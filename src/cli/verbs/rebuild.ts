@@ -13,8 +13,8 @@ export function define(command: Command): Command {
   );
 }
 
-const KEPT =
-  'The blobs that were found are in the catalog: the same command, or holdfast run, goes on with the others.';
+/** A daemon goes on with it only where the catalog is new: over one that was whole before, it looks for nothing. */
+const KEPT = 'The blobs that were found are in the catalog: the same command goes on with the others.';
 
 const rebuildProgress = z.object({
   event: z.literal('progress'),

@@ -34,7 +34,8 @@ export class Rate {
 
 /** ` · 42 s left`; empty while the pace is not known. */
 export function remaining(left: number, perSecond: number): string {
-  return perSecond > 0 ? ` · ${describeSeconds(left / perSecond)} left` : '';
+  // More may have come than there was when the total was told.
+  return perSecond > 0 ? ` · ${describeSeconds(Math.max(0, left) / perSecond)} left` : '';
 }
 
 export interface Step {

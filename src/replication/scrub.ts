@@ -161,10 +161,11 @@ export class Scrub<E extends { readonly sequence: number }> {
   ): Promise<void> {
     const { backend, prefix, goodCount } = this.#copies;
     const purpose = `${prefix}check ${index}/${of}`;
-    const total = Math.ceil(goodCount / of);
     // A check that was interrupted goes on where it was, unless what it read is old news.
     let after = this.#progress.progress(backend, purpose, RESUMED_WITHIN_MS);
     counts.isResumed = after > 0;
+    // The copies behind the place where it goes on are not counted.
+    const total = after > 0 ? null : Math.ceil(goodCount / of);
     for (;;) {
       const page = this.#copies.goodAfter(after, PAGE_ENTRIES);
       const last = page.at(-1);

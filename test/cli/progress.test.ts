@@ -30,6 +30,7 @@ test('a rate is that of the last ten seconds, and none before time has passed', 
   }
   expect(remaining(100, 10)).toBe(' · 10 s left');
   expect(remaining(100, 0)).toBe('');
+  expect(remaining(-5, 1)).toBe(remaining(0, 1));
 });
 
 test('shows bar, pace and remaining time of a step on a terminal, and restarts the pace with the next step', () => {

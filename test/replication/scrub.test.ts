@@ -3,6 +3,7 @@ import { createLogger } from '../../src/core/observability/logger.ts';
 import { blobScrub } from '../../src/replication/checked-blobs.ts';
 import { DailyScrub } from '../../src/replication/daily-scrub.ts';
 import { siteHolding } from '../../src/replication/holding.ts';
+import type { CheckProgress } from '../../src/replication/scrub.ts';
 import { fault } from '../../src/storage/probe.ts';
 import { NEVER, nameOf, sampleBlob } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -91,11 +92,15 @@ describe('a check', () => {
     });
     backend.before = () => {};
     reads();
-    const next = await scrub.check({ index: 1, of: 1 }, () => {}, NEVER);
+    const totals: (number | null)[] = [];
+    const told = ({ step, total }: CheckProgress) => void (step === 'reading' && totals.push(total));
+    const next = await scrub.check({ index: 1, of: 1 }, told, NEVER);
     expect(next).toMatchObject({ fault: null, damaged: 0, read: 18, isResumed: true });
     expect(reads()).toHaveLength(18);
-    const whole = await scrub.check({ index: 1, of: 1 }, () => {}, NEVER);
+    const whole = await scrub.check({ index: 1, of: 1 }, told, NEVER);
     expect(whole).toMatchObject({ read: 30, isResumed: false });
+    // A share of 30 would be wrong of the 18.
+    expect(totals).toEqual([null, 30]);
   });
 
   test('begins again when it was interrupted a month ago: what it read then proves little now', async () => {

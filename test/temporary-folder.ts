@@ -1,12 +1,9 @@
-import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type AtEnd, atEndOfTest } from './cleanup.ts';
+import { temporaryParent } from './temporary-parent.ts';
 
-/** Linux keeps files in memory here. */
-const MEMORY = '/dev/shm';
-/** Bytes that memory must have to spare, as a volume and by itself: what tests keep at a time is a fraction of it. */
-const SPARE_BYTES = 8 * 2 ** 30;
 const NAME = 'holdfast-test-';
 
 /**
@@ -14,7 +11,7 @@ const NAME = 'holdfast-test-';
  * the power away, so that a disk would only make every sync wait.
  */
 export function temporaryFolder(atEnd: AtEnd = atEndOfTest): string {
-  return madeIn(hasPlenty() ? MEMORY : tmpdir(), atEnd);
+  return madeIn(temporaryParent(), atEnd);
 }
 
 /** The same on a disk, for a test that bounds or measures memory. */
@@ -26,14 +23,4 @@ function madeIn(parent: string, atEnd: AtEnd): string {
   const folder = mkdtempSync(join(parent, NAME));
   atEnd(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
-}
-
-function hasPlenty(): boolean {
-  if (process.availableMemory() < SPARE_BYTES) return false;
-  try {
-    const { bavail, bsize } = statfsSync(MEMORY);
-    return bavail * bsize >= SPARE_BYTES;
-  } catch {
-    return false;
-  }
 }

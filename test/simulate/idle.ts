@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Notifier } from '../../src/core/notifier.ts';
 import { createNodeHasher } from '../../src/hashing/index.ts';
 import { makeDurableFolder } from '../../src/storage/local/durable-file.ts';
+import { temporaryParent } from '../temporary-parent.ts';
 import { type Plan, planOf } from './plan.ts';
 import { replaceMachine, type World } from './simulated-process.ts';
 import { Simulation } from './simulation.ts';
@@ -30,7 +30,7 @@ const MINUTE_MS = 60_000;
 const WARM_UP_MS = 30 * MINUTE_MS;
 const IDLE_MINUTES = 20;
 
-const root = mkdtempSync(join(process.platform === 'linux' ? '/dev/shm' : tmpdir(), 'holdfast-idle-'));
+const root = mkdtempSync(join(temporaryParent(), 'holdfast-idle-'));
 process.on('exit', () => rmSync(root, { recursive: true, force: true }));
 const hasher = await createNodeHasher();
 await makeDurableFolder(root);

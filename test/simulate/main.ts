@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { messageOf } from '../../src/core/blob/errors.ts';
 import { createNodeHasher } from '../../src/hashing/index.ts';
 import { makeDurableFolder } from '../../src/storage/local/durable-file.ts';
+import { temporaryParent } from '../temporary-parent.ts';
 import { DAY_MS, isFault, only, type Plan, planOf, THEMES, withPlantedLoss } from './plan.ts';
 import { replaceMachine, type World } from './simulated-process.ts';
 import { realMs } from './simulated-time.ts';
@@ -36,8 +36,7 @@ const { values } = parseArgs({
 });
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
-const memory = process.platform === 'linux' ? '/dev/shm' : tmpdir();
-const root = mkdtempSync(join(memory, 'holdfast-simulation-'));
+const root = mkdtempSync(join(temporaryParent(), 'holdfast-simulation-'));
 process.on('exit', () => rmSync(root, { recursive: true, force: true }));
 const hasher = await createNodeHasher();
 // The parent folder of all seeds is made durable once, with the machine's own means.

@@ -12,7 +12,6 @@ export interface AskedReceipts {
   readonly archives: readonly { readonly url: string }[];
   /** Empty: the caller knows none. */
   readonly keys: readonly string[];
-  readonly timeoutMs: number;
 }
 
 /** The submitted blob, as the caller's own node reports it. */
@@ -22,8 +21,6 @@ export interface SubmittedBlob {
   /** The highest block that a receipt may name: above it the node has not said yet that anything is final. null: any. */
   readonly highest: number | null;
 }
-
-const DEFAULT_TIMEOUT_SECONDS = '1800';
 
 /** null: none were asked for. @throws CliError `cli/usage` */
 export function askedReceipts(own: Readonly<Record<string, string | boolean>>): AskedReceipts | null {
@@ -35,18 +32,15 @@ export function askedReceipts(own: Readonly<Record<string, string | boolean>>): 
     throw usage(`--receipt takes a number from 1 to that of the archives; --archive names ${archives.length}.`);
   // A wrong address would otherwise end the command after the blob was sent and paid for.
   for (const { url } of archives) if (!isArchiveAddress(url)) throw badAddress();
-  const seconds = own['receiptTimeout'] ?? DEFAULT_TIMEOUT_SECONDS;
-  if (typeof seconds !== 'string' || !/^[1-9]\d{0,5}$/.test(seconds))
-    throw usage('--receipt-timeout takes seconds, from 1 to 999,999.');
-  return { count, archives, keys: knownKeysIn(own['key']), timeoutMs: Number(seconds) * 1_000 };
+  return { count, archives, keys: knownKeysIn(own['key']) };
 }
 
 /** Waits for them. A receipt counts only where the caller's own node has the block that it names, at that height. */
 export async function waitForReceipts(
   { name, sizeBytes, highest }: SubmittedBlob,
-  { count, archives, keys, timeoutMs }: AskedReceipts,
+  { count, archives, keys }: AskedReceipts,
   client: NodeClient,
-  { json, context }: { readonly json: boolean; readonly context: CliContext },
+  { json, context, timeoutMs }: { readonly json: boolean; readonly context: CliContext; readonly timeoutMs: number },
 ): Promise<CollectedReceipts> {
   const genesis = await getBlockHash(client, 0, { signal: context.signal });
   return await collectReceipts(name, {
@@ -74,7 +68,9 @@ export function printReceipts({ archives, isEnough }: CollectedReceipts, count: 
   const came = archives.filter(({ outcome }) => outcome === 'receipt').length;
   print(
     context,
-    isEnough ? `${came} receipts, as asked for.` : `NOT ENOUGH: ${came} receipts of ${count} came in time.`,
+    isEnough
+      ? `${came} receipts, as asked for.`
+      : `NOT ENOUGH: ${came} receipts of ${count} came in time. The blob is submitted all the same. To ask again, add --keep-existing to this command while the node has the blob.`,
   );
 }
 

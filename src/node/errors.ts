@@ -23,6 +23,7 @@ import { type ErrorFacts, HoldfastError } from '../core/blob/errors.ts';
  * | `node/invalid-argument` | was not sent: breaks a rule that the message names | no |
  * | `node/submission-unknown` | sent without an answer, and later look-ups did not show whether it arrived | look again
  * |
+ * | `node/stage-not-reached` | was submitted; the stage to wait for did not come in time | wait on |
  * | `node/closed` | the client was closed | no |
  */
 export type NodeErrorCode =
@@ -43,6 +44,7 @@ export type NodeErrorCode =
   | 'node/unsupported-operation'
   | 'node/invalid-argument'
   | 'node/submission-unknown'
+  | 'node/stage-not-reached'
   | 'node/closed';
 
 /** A failed call. Message, details and cause never contain credentials. */

@@ -1,6 +1,7 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createClient, type SubmissionProgress, type SubmitOptions, submitBlob } from '../../src/client.ts';
 import { encodeHex } from '../../src/core/blob/hex.ts';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';
 import { callOf, fakeNode, result, rpcError, type Seen } from './fake-node.ts';
 
@@ -193,5 +194,32 @@ describe('after a lost connection', () => {
     const { submit, fake } = await nodeWith({ story: [null], fates: ['lose the call', 'lose the call'] });
     await expect(submit()).rejects.toMatchObject({ code: 'node/submission-unknown' });
     expect(creates(fake.seen)).toBe(2);
+  });
+});
+
+describe('a limit for the stage', () => {
+  /** The clock of the client goes on by so much with each look at it. */
+  const hurry = (stepMs: number) => {
+    let nowMs = 0;
+    const clock = vi.spyOn(SYSTEM_CLOCK, 'steadyMs').mockImplementation(() => (nowMs += stepMs));
+    onTestFinished(() => clock.mockRestore());
+  };
+
+  test('a ChainLock that does not come ends the wait with an error that names what was submitted', async () => {
+    const { submit, fake, stages } = await nodeWith({ story: [null, mined] });
+    hurry(1_000_000);
+    await expect(submit({ until: 'chain-locked', stageWithinMs: 1_800_000 })).rejects.toMatchObject({
+      code: 'node/stage-not-reached',
+      message: `Blob ${HASH} was submitted (transaction ${TXID}). It is mined, and was not chain-locked within 1,800 s.`,
+      hint: expect.stringContaining('--keep-existing'),
+      details: { stage: 'mined', until: 'chain-locked', versionHash: HASH, txid: TXID, blockHash: BLOCK, height: 5 },
+    });
+    expect([creates(fake.seen), stages()]).toEqual([1, ['sent', 'mined']]);
+  });
+
+  test('a stage that was reached counts, also at the last look', async () => {
+    const { submit } = await nodeWith({ story: [null, locked] });
+    hurry(1_000_000);
+    expect(await submit({ until: 'chain-locked', stageWithinMs: 1 })).toMatchObject({ stage: 'chain-locked' });
   });
 });

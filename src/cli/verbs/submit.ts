@@ -4,8 +4,10 @@ import type { Command } from 'commander';
 import { clauseOf } from '../../core/blob/errors.ts';
 import type { HashType } from '../../core/blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../../core/blob/limits.ts';
+import { SYSTEM_CLOCK } from '../../core/time/clock.ts';
 import {
   type DroppedSubmission,
+  NodeError,
   SUBMISSION_STAGES,
   type Submission,
   type SubmissionProgress,
@@ -19,6 +21,8 @@ import { CliError } from '../errors.ts';
 import { feeOptions } from '../fee-options.ts';
 import { again } from '../repeated-option.ts';
 import type { VerbOptions } from '../verb-options.ts';
+
+const DEFAULT_TIMEOUT_SECONDS = '1800';
 
 export function define(command: Command): Command {
   return command
@@ -34,7 +38,10 @@ export function define(command: Command): Command {
       'a key of one of these archivers that you know; may be given several times, and then no receipt of another counts',
       again,
     )
-    .option('--receipt-timeout <seconds>', 'how long receipts are waited for (default: 1800)')
+    .option(
+      '--wait-timeout <seconds>',
+      'how long to wait after the submission, for the stage and the receipts together (default: 1800)',
+    )
     .option('--hash-type <type>', 'keccak256 or blake2s256 (release 5.1 and later)', 'keccak256')
     .option('--keep-existing', 'do not send again what the cache has; its six hours are then not extended')
     .option('--conf-target <blocks>', 'confirmation target (releases before 5)')
@@ -43,7 +50,10 @@ export function define(command: Command): Command {
     .option('--wallet <name>', 'wallet of the node, where several are loaded');
 }
 
-/** Exit code 3: the node accepted it and then dropped it. 1: fewer receipts came in time than were asked for. */
+/**
+ * Exit code 3: the node accepted the blob and then dropped it. 1: the stage of `--wait`, or as many receipts as were asked
+ * for, did not come within `--wait-timeout`.
+ */
 export async function handle(
   options: VerbOptions,
   context: CliContext,
@@ -53,17 +63,23 @@ export async function handle(
   const asked = askedReceipts(own);
   const until = parseStage(own['wait'] ?? (asked === null ? 'listed' : 'chain-locked'));
   const hashType = parseHashType(own['hashType']);
+  const limitMs = parseSeconds(own['waitTimeout'] ?? DEFAULT_TIMEOUT_SECONDS) * 1_000;
   const bytes = await readBlob(resolve(context.cwd, file));
   const client = await nodeToAsk(config, context.cwd);
+  const sent = { atMs: SYSTEM_CLOCK.steadyMs() };
   try {
     const result = await submitBlob(client, bytes, {
       until,
       hashType,
+      stageWithinMs: limitMs,
       signal: context.signal,
       overwriteExisting: own['keepExisting'] !== true,
       ...feeOptions(own),
       ...(typeof own['wallet'] === 'string' ? { wallet: own['wallet'] } : {}),
-      onProgress: (progress) => json || context.stderr.write(`${describeProgress(progress)}\n`),
+      onProgress: (progress) => {
+        if (progress.kind === 'stage' && progress.submission.stage === 'sent') sent.atMs = SYSTEM_CLOCK.steadyMs();
+        if (!json) context.stderr.write(`${describeProgress(progress)}\n`);
+      },
     });
     if (!json) print(context, describeEnd(result));
     if (asked === null || result.stage === 'dropped') {
@@ -72,10 +88,16 @@ export async function handle(
     }
     const name = { hashType, versionHash: result.versionHash };
     const blob = { name, sizeBytes: bytes.length, highest: result.height };
-    const collected = await waitForReceipts(blob, asked, client, { json, context });
+    const timeoutMs = Math.max(1, Math.ceil(sent.atMs + limitMs - SYSTEM_CLOCK.steadyMs()));
+    const collected = await waitForReceipts(blob, asked, client, { json, context, timeoutMs });
     if (json) printJson(context, { ...result, ...collected });
     else printReceipts(collected, asked.count, context);
     return collected.isEnough ? EXIT.done : EXIT.failed;
+  } catch (error) {
+    // A script reads from it that the blob was submitted, and as what.
+    if (json && error instanceof NodeError && error.code === 'node/stage-not-reached')
+      printJson(context, error.details);
+    throw error;
   } finally {
     await client.close();
   }
@@ -124,6 +146,11 @@ function parseStage(text: unknown): SubmissionStage {
   const found = SUBMISSION_STAGES.find((stage) => stage === text);
   if (found !== undefined) return found;
   throw usage(`--wait must be one of ${SUBMISSION_STAGES.join(', ')}, not ${String(text)}.`);
+}
+
+function parseSeconds(text: unknown): number {
+  if (typeof text === 'string' && /^[1-9]\d{0,5}$/.test(text)) return Number(text);
+  throw usage('--wait-timeout takes seconds, from 1 to 999,999.');
 }
 
 function parseHashType(text: unknown): HashType {

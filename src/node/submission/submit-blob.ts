@@ -43,6 +43,8 @@ export interface SubmitOptions extends SendOptions {
   readonly until?: SubmissionStage;
   /** Milliseconds after which an accepted blob without a list entry counts as dropped. Default 30,000. */
   readonly listedWithinMs?: number;
+  /** Milliseconds to wait for the stage, counted from the acceptance by the node. Default: no limit. */
+  readonly stageWithinMs?: number;
   readonly onProgress?: (progress: SubmissionProgress) => void;
 }
 
@@ -53,7 +55,7 @@ const ADRIFT_LOOKS = 2;
 /**
  * Submits a blob once and waits. Resolves at the requested stage or when the blob was dropped. An abort throws the
  * signal's reason; a sent submission stays sent.
- * @throws NodeError, for instance `node/submission-unknown`
+ * @throws NodeError, for instance `node/submission-unknown`, or `node/stage-not-reached` after `stageWithinMs`
  *
  * @example
  * const result = await submitBlob(client, bytes, { until: 'chain-locked' });
@@ -78,7 +80,9 @@ async function watch(
   report: (progress: SubmissionProgress) => void,
 ): Promise<Submission | DroppedSubmission> {
   const signal = options.signal ?? NEVER_ABORTED;
-  const deadline = SYSTEM_CLOCK.steadyMs() + (options.listedWithinMs ?? DEFAULT_LISTED_WITHIN_MS);
+  const { until = 'listed', stageWithinMs = Number.POSITIVE_INFINITY } = options;
+  const sentMs = SYSTEM_CLOCK.steadyMs();
+  const deadline = sentMs + (options.listedWithinMs ?? DEFAULT_LISTED_WITHIN_MS);
   const finder = new BlockFinder();
   let reached = sent;
   let strayed = 0;
@@ -95,8 +99,10 @@ async function watch(
       report(rank(now) < rank(reached) ? { kind: 'unmined' } : { kind: 'stage', submission: now });
     }
     reached = now;
-    if (rank(reached) >= SUBMISSION_STAGES.indexOf(options.until ?? 'listed')) return reached;
-    await pause(options.pollMs ?? DEFAULT_POLL_MS, signal);
+    if (rank(reached) >= SUBMISSION_STAGES.indexOf(until)) return reached;
+    const leftMs = sentMs + stageWithinMs - SYSTEM_CLOCK.steadyMs();
+    if (leftMs <= 0) throw notInTime(reached, until, stageWithinMs);
+    await pause(Math.min(options.pollMs ?? DEFAULT_POLL_MS, leftMs), signal);
   }
 }
 
@@ -136,6 +142,22 @@ function advanced(reached: Submission, sighting: Sighting): Submission {
 function reasonOf(sighting: Sighting | null, reached: Submission): string {
   if (sighting?.kind === 'adrift') return sighting.reason;
   return reached.stage === 'sent' ? 'the node accepted it and never listed it' : 'it vanished from the node’s cache';
+}
+
+/** The message repeats what the caller needs to find the blob: it is submitted, and paid for. */
+function notInTime(reached: Submission, until: SubmissionStage, limitMs: number): NodeError {
+  const { stage, versionHash, txid, blockHash, height } = reached;
+  const transaction = txid === null ? 'no new transaction' : `transaction ${txid}`;
+  const seconds = Math.round(limitMs / 1_000).toLocaleString('en');
+  return new NodeError(
+    'node/stage-not-reached',
+    `Blob ${versionHash} was submitted (${transaction}). It is ${stage}, and was not ${until} within ${seconds} s.`,
+    {
+      details: { stage, until, versionHash, txid, blockHash, height },
+      retryable: false,
+      hint: 'To wait on, submit the blob again with --keep-existing (`overwriteExisting: false`): a node that still has it makes no second transaction.',
+    },
+  );
 }
 
 function rank({ stage }: Submission): number {

@@ -75,5 +75,11 @@ async function bucketSource(settings: SettingValues, words: SourceWords & { kind
   // A bucket read in the wrong layout would seem to be empty: where it is not said, both are looked at.
   const layouts = words.layout === null ? (['holdfast', 'sentinel'] as const) : [words.layout];
   const stores = await Promise.all(layouts.map((layout) => openBucket(settings, { bucket, prefix, backend, layout })));
-  return new BucketSource(`s3 ${bucket}${prefix === '' ? '' : `/${prefix}`}`, stores);
+  // Another layout or endpoint is another source, which has its own name and is asked by itself.
+  const said = new URLSearchParams({
+    ...(words.layout === null ? {} : { layout: words.layout }),
+    ...(backend === null ? {} : { backend }),
+  });
+  const name = `s3 ${bucket}${prefix === '' ? '' : `/${prefix}`}${said.size === 0 ? '' : `?${said}`}`;
+  return new BucketSource(name, stores);
 }

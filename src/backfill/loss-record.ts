@@ -70,7 +70,7 @@ export class LossRecord {
   ): Promise<SourceAnswered[] | null> {
     const asked: SourceAnswered[] = [];
     for (const peer of this.#modules.peers) {
-      if (answers.some(({ source }) => source === peer.name)) continue;
+      if (answers.some(({ source }) => source === (peer.sourceName ?? peer.name))) continue;
       try {
         const found = await peer.find({ hashType, versionHash }, signal, false);
         if (found !== null && found !== 'wrong-bytes') return null;

@@ -26,6 +26,8 @@ import { otherChain } from './node-group.ts';
  */
 export interface RescueSource {
   readonly name: string;
+  /** Kind and address of a peer, whatever name the operator gave it. */
+  readonly sourceName?: string;
   /** @param isAgain true after wrong bytes, to use another connection where possible */
   find(name: ContentName, signal: AbortSignal, isAgain: boolean): Promise<UnverifiedBlob | 'wrong-bytes' | null>;
 }

@@ -47,6 +47,11 @@ export class Peer {
     return called === null ? name : `${name.slice(0, name.indexOf(' '))} ${called}`;
   }
 
+  /** Kind and address, whatever the operator calls it: the name that the same source has in a backfill. */
+  get sourceName(): string {
+    return this.#verifiedSource.name;
+  }
+
   /** Name that the operator gave it; null: none. */
   get called(): string | null {
     return this.#modules.called;

@@ -92,6 +92,24 @@ describe('a content that no source gave', () => {
     expect(catalog.losses.find(BLOB)?.answers.map(({ source }) => source)).toEqual(asked);
   });
 
+  test('does not ask a peer again that was a source of the run under another name', async () => {
+    const find = async () => Promise.reject(new Error('It is asked twice.'));
+    const { catalog, losses, content } = await scene([{ name: 'peer berlin', sourceName: 'peer two', find }]);
+    await losses.judge(content, answers('absent'), NEVER);
+    expect(catalog.losses.find(BLOB)?.answers.map(({ source }) => source)).toEqual([
+      'store local',
+      'node one',
+      'peer two',
+    ]);
+  });
+
+  test('asks a peer whose name is by chance that of another source of the run', async () => {
+    const find = async () => ({ ...nameOf(BLOB), bytes: BLOB.bytes });
+    const { losses, content } = await scene([{ name: 'peer two', sourceName: 'peer https://other.example', find }]);
+    await losses.judge(content, answers('absent'), NEVER);
+    expect(losses.count).toBe(0);
+  });
+
   test('is not lost when bytes were kept apart for it, or it was taken down', async () => {
     const apart = await scene();
     apart.catalog.custom.record(

@@ -264,7 +264,11 @@ const CLAIM = /^(?:0x)?(?:01)?[0-9a-f]{64}$/i;
 
 function claimIn(path: string): NamedHash | null {
   // A path in a tarball stands behind the tarball's own name, which may be a hash and have an extension.
-  const words = path.split(/[\\/]|: /).at(-1)?.split(/[\s.]/) ?? [];
+  const words =
+    path
+      .split(/[\\/]|: /)
+      .at(-1)
+      ?.split(/[\s.]/) ?? [];
   const bare = words.find((word) => CLAIM.test(word));
   return bare === undefined ? null : parseNamedHash(bare);
 }

@@ -67,7 +67,7 @@ export class EvidenceCopies implements CopyKind<ObjectStore, EvidenceMove> {
   async prepare(signal: AbortSignal): Promise<void> {
     const [catalog, conditions] = [this.#catalog, this.#conditions];
     const [folder] = this.places;
-    // It is asked for before each delivery, such as that of a take-down, which is not to wait for every document again.
+    // Each delivery asks for this first, such as that of a take-down, which is not to wait for every document again.
     if (folder === undefined || this.#hasLooked || catalog.evidence.hasGiven(folder.id)) return;
     const prefix = this.#placeOf('');
     let group: Pick<EvidenceDocument, 'path' | 'document'>[] = [];

@@ -37,7 +37,7 @@ async function partsOf(listed: readonly Listed[]): Promise<Part[]> {
   return await Array.fromAsync(sourceParts('s3=some-bucket', { openBucket, judge, recordsOnly: false }, NEVER));
 }
 
-test('what is deleted, replaced or archived in a bucket while it is read is a fault of that object, and the others are read', async () => {
+test('an object that is deleted, replaced or archived in a bucket while it is read is a fault of its own, and the others are read', async () => {
   const parts = await partsOf([
     { key: 'gone', sizeBytes: 300, answer: (response) => s3Error(response, 404, 'NoSuchKey') },
     { key: 'replaced', sizeBytes: 300, answer: (response) => s3Error(response, 412, 'PreconditionFailed') },

@@ -105,7 +105,7 @@ test('a draw from many single heights counts the blocks of the branch once', () 
   expect(counts()).toBe(1);
 });
 
-/** How often all blocks were counted since. */
+/** Counts the times that all blocks were counted since. */
 function countsOfBlocks(): () => number {
   const database = new Database(':memory:');
   const prototype: Database.Statement = Object.getPrototypeOf(database.prepare('SELECT 1'));

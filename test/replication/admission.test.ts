@@ -85,7 +85,7 @@ test('a backend in use tells how much is free once it is let in, and at each loo
   kubo.room = async () => 3_000;
   await replication.lookAtRoom(NEVER);
   expect(told()).toContainEqual(['ipfs', 3_000]);
-  // It was found to be the place of another backend.
+  // The backend was found to be the place of another backend.
   for (const site of replication.sites) site.isAdmitted = false;
   await replication.lookAtRoom(NEVER);
   expect(told()).toContainEqual(['ipfs', null]);

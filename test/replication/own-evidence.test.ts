@@ -122,7 +122,7 @@ test('a document that was left is reported after each start, until it is gone', 
   expect(catalog.evidence.hasGiven(folder.id)).toBe(true);
 });
 
-test('what was left is not read again for each delivery of the same process', async () => {
+test('evidence that was left is not read again for each delivery of the same process', async () => {
   const [signer, stranger] = [await ownKey(), await ownKey()];
   const folder = new MemoryStore('local');
   const path = parseRecordPath(`audit/${ID}/${MONTH}/0000000001.json`);

@@ -52,7 +52,7 @@ test('a walk goes on past objects that are not given, and retries them alone', a
   expect(catalog.totals().stored).toBe(40);
 });
 
-test('what was not given and is taken down meanwhile is not waited for', async () => {
+test('a blob that was not given and is taken down meanwhile is not waited for', async () => {
   const { backend, catalog, unread, adopt, again, gets } = scene();
   const [blob] = BLOBS;
   if (blob === undefined) throw new Error('There is no blob.');

@@ -18,7 +18,7 @@ export interface Built {
 const NAMED_FOR_IT = /(Modules|Parts|Deps|Dependencies|Needs|Requirements|Services|Collaborators)$/;
 /** From so many on, an object of services is one of parts, whatever its name is. */
 const FEWEST = 3;
-/** These stand for a service wherever they occur in a type. */
+/** Types that stand for a service wherever they occur in another type. */
 const ELSEWHERE = ['Pick', 'Omit', 'Logger'];
 
 /** All objects of parts, and all constructors, judged by what their types can do. */

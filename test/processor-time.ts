@@ -3,7 +3,7 @@ import { afterAll } from 'vitest';
 
 declare module 'vitest' {
   interface TaskMeta {
-    /** Of the worker and of its children that have ended, while this file ran; absent where the system does not say. */
+    /** Time of the worker and of its ended children while this file ran; absent where the system does not say. */
     processorMs?: number;
   }
 }

@@ -14,7 +14,7 @@ CREATE TABLE seen (
   next_attempt_ms INTEGER DEFAULT 0,
   last_error_code TEXT,
   last_error TEXT,
-  -- What a block of our branch says. NULL: no such block has the blob, and the row is served last.
+  -- The hash type that a block of the archive's branch states. NULL: no such block has the blob, and the row is served last.
   hash_type INTEGER,
   -- 0: no list has named the blob, and size_bytes is an upper bound.
   size_known INTEGER NOT NULL DEFAULT 1
@@ -46,7 +46,7 @@ CREATE TABLE content (
   stored_ms INTEGER,
   -- 1: a list named the blob, and no walked block has it. 0: a block had it once, or that is not known.
   unmined INTEGER NOT NULL DEFAULT 0 CHECK (unmined IN (0, 1)),
-  -- The peer that gave the bytes. NULL: a node, or a backend of ours.
+  -- The peer that gave the bytes. NULL: a node, or a backend of this archive.
   given_by TEXT,
   PRIMARY KEY (version_hash, hash_type)
 ) STRICT, WITHOUT ROWID;
@@ -65,8 +65,8 @@ CREATE TABLE backend (
   -- Milliseconds after a copy was read back during which a power failure of the backend can still lose it (Kubo's flatfs
   -- without sync). The last local copy stays that long. 0: the backend syncs before it acknowledges.
   durability_delay_ms INTEGER NOT NULL DEFAULT 0,
-  -- Where the backend's bytes lie: server, bucket and path, without secrets. The same name at another place is another
-  -- backend: what was proven at the first place proves nothing of the second.
+  -- The place of the backend's bytes: server, bucket and path, without secrets. The same name at another place is another
+  -- backend: a proof at the first place proves nothing of the second.
   place TEXT,
   -- 1: it has names, and gets every record and every piece of evidence (`copy`).
   gets_documents INTEGER NOT NULL DEFAULT 0 CHECK (gets_documents IN (0, 1)),
@@ -83,7 +83,7 @@ CREATE TABLE copy (
   backend_id INTEGER NOT NULL REFERENCES backend (id),
   -- 1 evidence, 2 the record of an occurrence that was withdrawn, 3 the record of an occurrence, 4 custom bytes, 5 a blob.
   kind INTEGER NOT NULL CHECK (kind BETWEEN 1 AND 5),
-  -- Its number in the table of its kind, in the order in which it came to be: `evidence.sequence`, `custom.sequence`,
+  -- The object's number in the table of its kind, in the order of creation: `evidence.sequence`, `custom.sequence`,
   -- `withdrawn_occurrence.sequence`, `content.sequence`, and of a record 2^20 times the height and the place in the block.
   object INTEGER NOT NULL,
   -- 0 wanted, 1 good (fetched back and verified), 2 damaged or missing, 3 unwanted: to be deleted. A document that is good
@@ -92,18 +92,18 @@ CREATE TABLE copy (
   state INTEGER NOT NULL CHECK (state IN (0, 1, 2, 3)),
   -- When it was read back whole.
   verified_ms INTEGER,
-  -- Of a blob, 0: only the local store is known to hold it; 1: some other backend does. Rows with 0 are served first.
+  -- The urgency of a blob's copy. 0: only the local store is known to hold the blob; 1: some other backend does. Rows with 0 are served first.
   urgency INTEGER NOT NULL DEFAULT 0,
-  -- Of a blob: median time of the content on the chain's clock: the nearest deadline is served first.
+  -- The median time of a blob on the chain's clock: the nearest deadline is served first.
   due_seconds INTEGER NOT NULL DEFAULT 0,
-  -- It failed so often, the last time for this reason, and is tried again then.
+  -- Failed attempts, the time of the next one, and the reason of the last failure.
   attempts INTEGER NOT NULL DEFAULT 0,
   next_attempt_ms INTEGER NOT NULL DEFAULT 0,
   last_error_code TEXT,
   last_error TEXT,
   PRIMARY KEY (backend_id, kind, object)
 ) STRICT, WITHOUT ROWID;
--- Of what lies beside the blobs a backend refuses few, which are counted often; custom bytes that are not good likewise.
+-- A backend refuses few objects other than blobs, and they are counted often; so are custom bytes that are not good.
 CREATE INDEX copy_refused ON copy (backend_id, kind, object) WHERE attempts > 0 AND kind < 5;
 CREATE INDEX copy_custom ON copy (backend_id, object, state) WHERE kind = 4 AND state <> 1;
 -- Blobs that have failed lie apart: very many of them that rest are not read through on the way to the others.
@@ -113,10 +113,10 @@ CREATE INDEX copy_failed ON copy (backend_id, next_attempt_ms, object) WHERE kin
 -- Damaged or missing blobs: few, and looked for often, behind very many that only wait for their turn.
 CREATE INDEX copy_damaged ON copy (backend_id, next_attempt_ms, object) WHERE kind = 5 AND state = 2;
 
--- What is true of the archive as a whole, and how far something has come, one row each, as JSON: small and few.
+-- Facts about the archive as a whole, and the progress of its work, one row each, as JSON: small and few.
 -- `rebuilt`: the folder's blobs are all in this catalog. Without it the catalog is new, or its making was interrupted, and
 --   blobs that the catalog does not know may still lie in the folder.
--- `replication`: the backends and the number that `stored` was last computed for. A start with others computes it anew.
+-- `replication`: the backends and the number that `stored` was last computed for. A start with others computes it again.
 -- `walk`: where the walk began for good, fixed at the very first start, and the highest block that was final by the rule
 --   `finality`: every recorded block below it is its ancestor, and under another rule it counts no more. `calledFinalHeight` is
 --   the highest block of the branch that any rule called final: up to it records may have been written, which a reorganisation
@@ -126,13 +126,13 @@ CREATE INDEX copy_damaged ON copy (backend_id, next_attempt_ms, object) WHERE ki
 -- `node-branches`: what each configured node last said of its branch: a node that does not answer has not changed its mind,
 --   also after a restart or when another node is followed.
 -- `recorded-floor`: lowest height of which an occurrence record lies on a backend or in the data folder: a catalog that was
---   made anew is walked down to it, whatever the walk began at.
+--   made again is walked down to it, wherever the walk began.
 -- `evicted-unmined-forgotten`: `evicted_unmined` keeps the newest rows; this counts the older ones that were deleted.
 -- `task/<name>`: when a scheduled task last began and last ended well: what was missed while nothing ran is done after the
 --   start.
 -- `alert/<subject>`: what the receiver of alerts (HOLDFAST_ALERT_URL) was told last of each subject that a condition stood
 --   for. What stands and differs from this is still to be told.
--- `subscription/<id>`: somebody who is to be told once, by a webhook, when a version hash is final; gone when the webhook took
+-- `subscription/<id>`: a receiver that is to be told once, by a webhook, when a version hash is final; gone when the webhook took
 --   the notice.
 CREATE TABLE fact (
   name TEXT NOT NULL PRIMARY KEY,
@@ -301,14 +301,14 @@ CREATE TABLE evicted_unmined (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX evicted_unmined_by_sequence ON evicted_unmined (sequence);
 
--- What an operator took down: this archive's own, and those of other archivers whose records lie on its backends.
+-- Take-downs: those of this archive's operator, and those of other archivers whose records lie on its backends.
 CREATE TABLE withheld (
   version_hash BLOB NOT NULL CHECK (length(version_hash) = 32),
   hash_type INTEGER NOT NULL CHECK (hash_type IN (1, 2)),
   -- Whose record says so: an archiver id, or `file` for the list that the operator configured.
   archiver TEXT NOT NULL,
   reason TEXT NOT NULL,
-  -- What everybody who asks for the blob is told besides; NULL: nothing. `reason` is told to operators alone.
+  -- The reason that is told to every client that asks for the blob; NULL: none. `reason` is told to operators alone.
   public_reason TEXT,
   at_ms INTEGER NOT NULL,
   -- 1: its bytes are deleted wherever that is allowed.

@@ -20,7 +20,7 @@
 {{- end }}
 
 {{- /*
-A change of configuration or secrets starts pods anew. Pods are readable to many who may not read Secrets: the secrets'
+A change of configuration or secrets starts pods again. Pods are readable to many who may not read Secrets: the secrets'
 checksum is scrypt's, salted with namespace and release, so that it gives no fast way to guess them.
 */ -}}
 {{- define "holdfast.podAnnotations" -}}

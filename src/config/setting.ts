@@ -55,20 +55,69 @@ export function fileSetting<T>(key: string, schema: z.ZodType<T>, fallback: T, s
 
 export const text = z.string('must be text').min(1, 'must not be empty');
 
+/** Bytes in each unit of a size: decimal units as disks are sold in, binary ones as memory is counted in. */
+const SIZE_UNITS = {
+  B: 1,
+  kB: 1e3,
+  MB: 1e6,
+  GB: 1e9,
+  TB: 1e12,
+  KiB: 2 ** 10,
+  MiB: 2 ** 20,
+  GiB: 2 ** 30,
+  TiB: 2 ** 40,
+} as const;
+
+/** Milliseconds in each unit of a duration. */
+const DURATION_UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
 /** A whole number, given as a number or as text. Both bounds are inclusive and appear in the JSON schema. */
 export function wholeNumber(least: number, most: number): z.ZodType<number> {
-  const says = `must be a whole number from ${least} to ${most}`;
+  return counted(least, most, {}, `must be a whole number from ${least} to ${most}`);
+}
+
+/** A size in bytes: a whole number, or a number with a unit, such as `50GB` or `512MiB`. Both bounds are inclusive. */
+export function bytes(least: number, most: number): z.ZodType<number> {
+  const says = `must be from ${least} to ${most} bytes: a whole number, or a size like 50GB or 512MiB`;
+  return counted(least, most, SIZE_UNITS, says);
+}
+
+/** A duration in milliseconds: a whole number, or a number with a unit, such as `500ms` or `2s`. Both bounds are inclusive. */
+export function milliseconds(least: number, most: number): z.ZodType<number> {
+  const says = `must be from ${least} to ${most} milliseconds: a whole number, or a duration like 500ms or 2s`;
+  return counted(least, most, DURATION_UNITS, says);
+}
+
+/** A duration in seconds: a whole number, or a number with a unit, such as `90s` or `6h`. Both bounds are inclusive. */
+export function seconds(least: number, most: number): z.ZodType<number> {
+  const says = `must be from ${least} to ${most} seconds: a whole number, or a duration like 90s or 6h`;
+  const inSeconds = Object.fromEntries(Object.entries(DURATION_UNITS).map(([unit, ms]) => [unit, ms / 1_000]));
+  return counted(least, most, inSeconds, says);
+}
+
+/** A number, its text, or text with one of these units, which count the setting's own unit. */
+function counted(
+  least: number,
+  most: number,
+  units: Readonly<Record<string, number>>,
+  says: string,
+): z.ZodType<number> {
+  const names = Object.keys(units);
+  const withUnit = new RegExp(`^(\\d{1,15}(?:\\.\\d{1,9})?) ?(${names.join('|')})$`);
+  const plain = z
+    .string()
+    .regex(/^\d{1,15}$/)
+    .transform(Number);
+  const measured = z
+    .string()
+    .regex(withUnit)
+    .transform((given) => {
+      const [, amount, unit = ''] = withUnit.exec(given) ?? [];
+      // Rounded to a millionth: 2.3 times 10⁹ is not a whole number in binary arithmetic.
+      return Math.round(Number(amount) * (units[unit] ?? Number.NaN) * 1e6) / 1e6;
+    });
   return z
-    .union(
-      [
-        z.number(),
-        z
-          .string()
-          .regex(/^\d{1,15}$/)
-          .transform(Number),
-      ],
-      says,
-    )
+    .union(names.length === 0 ? [z.number(), plain] : [z.number(), plain, measured], says)
     .meta({ minimum: least, maximum: most })
     .pipe(z.number(says).int(says).min(least, says).max(most, says));
 }

@@ -17,11 +17,14 @@ import { peerList, peerWords } from './peer-list.ts';
 import {
   address,
   addressWithCredentials,
+  bytes,
   CODED_CREDENTIALS,
   fileSetting,
   hasCodedCredentials,
   httpAddress,
+  milliseconds,
   oneOf,
+  seconds,
   secret,
   setting,
   text,
@@ -82,15 +85,15 @@ export const SETTINGS = {
   ),
   nodePollMs: setting(
     'node.pollMs',
-    wholeNumber(100, 60_000),
+    milliseconds(100, 60_000),
     2_000,
-    'Milliseconds between two polls of the chain tip.',
+    'Milliseconds between two polls of the chain tip, or a duration like 2s.',
   ),
   nodeSweepMs: setting(
     'node.sweepMs',
-    wholeNumber(500, 300_000),
+    milliseconds(500, 300_000),
     5_000,
-    "Milliseconds between two polls of the node's blob list.",
+    "Milliseconds between two polls of the node's blob list, or a duration like 5s.",
   ),
   nodeRequests: setting('node.requests', wholeNumber(1, 16), 3, 'Concurrent blob fetches from the node.'),
   startHeight: setting(
@@ -150,9 +153,9 @@ export const SETTINGS = {
   ),
   httpCacheBytes: setting(
     'http.cacheBytes',
-    wholeNumber(0, 2 ** 40),
+    bytes(0, 2 ** 40),
     64 * 1_048_576,
-    "Bytes of memory for the cache of popular blobs, capped at an eighth of the container's memory limit (0 = no cache).",
+    "Bytes of memory for the cache of popular blobs, capped at an eighth of the container's memory limit (0 = no cache). Sizes like 64MiB are taken.",
   ),
   httpFacadePassThrough: setting(
     'http.facadePassThrough',
@@ -198,9 +201,9 @@ export const SETTINGS = {
   ),
   localBytes: setting(
     'local.bytes',
-    wholeNumber(1_048_576, MAX_BYTES).nullable(),
+    bytes(1_048_576, MAX_BYTES).nullable(),
     null,
-    'Bytes of blobs that the cache holds at most. Without it, the free disk space is the limit.',
+    'Bytes of blobs that the cache holds at most, or a size like 50GB. Without it, the free disk space is the limit.',
   ),
   replicasRequired: setting(
     'replicas.required',
@@ -211,9 +214,9 @@ export const SETTINGS = {
   replicasRequests: setting('replicas.requests', wholeNumber(1, 64), 8, 'Concurrent uploads to each backend.'),
   replicasBytesPerSecond: setting(
     'replicas.bytesPerSecond',
-    wholeNumber(65_536, MAX_BYTES).nullable(),
+    bytes(65_536, MAX_BYTES).nullable(),
     null,
-    'Upload limit of each backend in bytes per second. Without it, no limit.',
+    'Upload limit of each backend in bytes per second, or a size like 20MB. Without it, no limit.',
   ),
   scrubSchedule: setting(
     'scrub.schedule',
@@ -262,7 +265,12 @@ export const SETTINGS = {
     'Heartbeat URL that Holdfast requests while the archive is healthy. A monitor alerts when the requests stop.',
     wholeAddress,
   ),
-  heartbeatSeconds: setting('heartbeat.seconds', wholeNumber(1, 86_400), 60, 'Seconds between heartbeats.'),
+  heartbeatSeconds: setting(
+    'heartbeat.seconds',
+    seconds(1, 86_400),
+    60,
+    'Seconds between heartbeats, or a duration like 5m.',
+  ),
   alertUrl: secret(
     'alert.url',
     'URL to which Holdfast posts when a condition is raised, worsens or clears, and once a day. It may carry a token.',
@@ -328,9 +336,9 @@ export const SETTINGS = {
   token: secret('token', 'Token that commands send to the HTTP API of a running archive.'),
   stopSeconds: setting(
     'stop.seconds',
-    wholeNumber(1, 3_600),
+    seconds(1, 3_600),
     25,
-    "Seconds that a stop may take before the process exits. Keep it below the supervisor's grace period.",
+    "Seconds that a stop may take before the process exits, or a duration like 25s. Keep it below the supervisor's grace period.",
   ),
   logLevel: setting('log.level', oneOf(LOG_LEVELS), 'info', 'Lowest level of log lines.'),
   logFormat: setting(

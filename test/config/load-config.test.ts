@@ -60,14 +60,51 @@ describe('the source of a value', () => {
   });
 });
 
+describe('a size or a duration', () => {
+  test.each([
+    ['HOLDFAST_LOCAL_BYTES', '50GB', 'localBytes', 50_000_000_000],
+    ['HOLDFAST_LOCAL_BYTES', '2.3 GB', 'localBytes', 2_300_000_000],
+    ['HOLDFAST_LOCAL_BYTES', '512MiB', 'localBytes', 536_870_912],
+    ['HOLDFAST_HTTP_CACHE_BYTES', '0', 'httpCacheBytes', 0],
+    ['HOLDFAST_REPLICAS_BYTES_PER_SECOND', '20MB', 'replicasBytesPerSecond', 20_000_000],
+    ['HOLDFAST_NODE_POLL_MS', '2s', 'nodePollMs', 2_000],
+    ['HOLDFAST_NODE_SWEEP_MS', '1.5s', 'nodeSweepMs', 1_500],
+    ['HOLDFAST_HEARTBEAT_SECONDS', '6h', 'heartbeatSeconds', 21_600],
+    ['HOLDFAST_STOP_SECONDS', '25000ms', 'stopSeconds', 25],
+  ] as const)('%s takes %s', (name, given, setting, value) => {
+    expect(load({ env: { [name]: given } }).values[setting]).toBe(value);
+  });
+
+  test('a file takes them as text', () => {
+    const file = fileWith('local:\n  bytes: 50GB\nheartbeat:\n  seconds: 5m\n');
+    expect(load({ file }).values).toMatchObject({ localBytes: 50_000_000_000, heartbeatSeconds: 300 });
+  });
+});
+
 describe('an invalid value', () => {
   test.each([
     ['HOLDFAST_HTTP_PORT', '65536', 'must be a whole number from 0 to 65535'],
     ['HOLDFAST_HTTP_PORT', '80a', 'must be a whole number from 0 to 65535'],
     ['HOLDFAST_HTTP_PORT', '-1', 'must be a whole number from 0 to 65535'],
     ['HOLDFAST_HTTP_PORT', '1e3', 'must be a whole number from 0 to 65535'],
-    ['HOLDFAST_NODE_POLL_MS', '99', 'must be a whole number from 100 to 60000'],
-    ['HOLDFAST_NODE_SWEEP_MS', '499', 'must be a whole number from 500 to 300000'],
+    [
+      'HOLDFAST_NODE_POLL_MS',
+      '99',
+      'must be from 100 to 60000 milliseconds: a whole number, or a duration like 500ms or 2s',
+    ],
+    ['HOLDFAST_NODE_POLL_MS', '2h', 'must be from 100 to 60000 milliseconds'],
+    ['HOLDFAST_NODE_POLL_MS', '0.5ms', 'must be from 100 to 60000 milliseconds'],
+    [
+      'HOLDFAST_LOCAL_BYTES',
+      '50gb',
+      'must be from 1048576 to 562949953421312 bytes: a whole number, or a size like 50GB or 512MiB',
+    ],
+    [
+      'HOLDFAST_HEARTBEAT_SECONDS',
+      '500ms',
+      'must be from 1 to 86400 seconds: a whole number, or a duration like 90s or 6h',
+    ],
+    ['HOLDFAST_NODE_SWEEP_MS', '499', 'must be from 500 to 300000 milliseconds'],
     ['HOLDFAST_NODE_REQUESTS', '0', 'must be a whole number from 1 to 16'],
     ['HOLDFAST_LOG_LEVEL', 'loud', 'must be one of trace, debug, info, warn, error, fatal, silent'],
     ['HOLDFAST_NODE_DIALECT', 'syscoin-6', 'must be one of auto, svc, syscoin-4.2, syscoin-4.4, syscoin-5'],

@@ -370,6 +370,10 @@ describeWithHelm('the chart', () => {
       'archiver.terminationGracePeriodSeconds (60) must be more than config.stop.seconds (60)',
     ],
     [
+      { config: { ...MINIMAL.config, stop: { seconds: '30s' } } },
+      'config.stop.seconds must be a whole number of seconds in the chart, not "30s"',
+    ],
+    [
       {
         ...MINIMAL,
         secret: { values: { 'read-tokens': 'x' } },

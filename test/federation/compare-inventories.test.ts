@@ -1,8 +1,13 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { compareInventories, type InventoryDifference } from '../../src/federation/compare-inventories.ts';
+import {
+  type AskInventory,
+  compareInventories,
+  type InventoryDifference,
+} from '../../src/federation/compare-inventories.ts';
 import { inventoryOf } from '../../src/federation/inventory-of-range.ts';
+import { inventoryAnswer } from '../../src/federation/peer-answers.ts';
 import { createNodeHasher } from '../../src/hashing/index.ts';
 import {
   HOLDINGS,
@@ -132,3 +137,74 @@ test('a part that contradicts the chain spoils nothing beside it', async () => {
   const different = found.flatMap((one) => (one.kind === 'different' ? one.ours : []));
   expect(different.filter((held) => held === 'missing')).toHaveLength(2);
 });
+
+/** More occurrences than one answer lists, so that answers have parts. */
+const BLOCKS = 600;
+
+/** A change to an answer: a member of it, or of one of its parts, and the new value. */
+const lie = fc.record({
+  member: fc.constantFrom('from', 'to', 'digest', 'held', 'parts', 'counts', 'format'),
+  part: fc.option(fc.nat(40)),
+  value: fc.oneof(
+    fc.jsonValue(),
+    fc.nat(2 ** 33),
+    fc.constantFrom(null, 'ab'.repeat(32), '16s', '1m15s', '999999999999s', 's', '0m', '1x'),
+  ),
+});
+
+/** The answer with the change, as a peer's bytes are decoded; null: the decoder refuses it. */
+function changed(answer: object, { member, part, value }: typeof lie extends fc.Arbitrary<infer T> ? T : never) {
+  const text: unknown = JSON.parse(JSON.stringify({ ...answer, format: 1, chain: 'ab'.repeat(32) }));
+  const whole = text as Record<string, unknown>;
+  const parts = whole['parts'] as Record<string, unknown>[] | null;
+  const target = part === null ? whole : (parts?.[part] ?? whole);
+  target[member] = value;
+  return inventoryAnswer.safeParse(whole).data ?? null;
+}
+
+test('a comparison with any answers that decode ends, in few questions, with sides of one length', async () => {
+  const heights = Array.from({ length: BLOCKS }, (_, height) => height);
+  const ours = remembered(new FakeArchive(heights, 30, () => 'stored'));
+  const theirs = remembered(new FakeArchive(heights, 30, (height) => (height % 90 === 0 ? 'missing' : 'stored')));
+  const honest = { questions: 0 };
+  for await (const _ of compareInventories({ from: 0, to: BLOCKS - 1 }, ours, counted(theirs, honest)));
+  expect(honest.questions).toBeGreaterThan(1);
+  let refused = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(lie, { minLength: 1, maxLength: 6 }), async (lies) => {
+      const asked = { questions: 0 };
+      const lying = counted(async (from, to) => {
+        const answer = await theirs(from, to);
+        const one = lies[asked.questions % lies.length];
+        const decoded = one === undefined ? answer : changed(answer, one);
+        if (decoded === null) refused += 1;
+        return decoded ?? answer;
+      }, asked);
+      for await (const found of compareInventories({ from: 0, to: BLOCKS - 1 }, ours, lying)) {
+        if (found.kind === 'different') expect(found.theirs.length).toBe(found.ours.length);
+        else expect(found.says).not.toBe('');
+      }
+      // The archive's own parts bound the questions, whatever the other one answers.
+      expect(asked.questions).toBeLessThanOrEqual(BLOCKS);
+    }),
+    { numRuns: Number(process.env['HOLDFAST_FUZZ_RUNS'] ?? 300) },
+  );
+  expect(refused).toBeGreaterThan(0);
+});
+
+/** Answers of an archive that does not change, each computed once. */
+function remembered(archive: FakeArchive): AskInventory {
+  const answers = new Map<string, ReturnType<AskInventory>>();
+  return (from, to) => {
+    const known = answers.get(`${from}-${to}`) ?? archive.ask(from, to);
+    answers.set(`${from}-${to}`, known);
+    return known;
+  };
+}
+
+function counted(ask: AskInventory, count: { questions: number }): AskInventory {
+  return (from, to) => {
+    count.questions += 1;
+    return ask(from, to);
+  };
+}

@@ -145,12 +145,19 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 describe('the packed package', () => {
-  test('holds what runs, and nothing else', () => {
+  test('holds what runs, the pages that its README links to, and nothing else', () => {
     const wanted =
-      /^(dist\/.+\.(js|mjs|d\.ts|d\.mts)|dist\/page\/[^/]+|migrations\/\d+_.+\.sql|package\.json|README\.md|LICENSE)$/;
+      /^(CHANGELOG\.md|\.prose\/README\.md|config\/[\w-]+\.(md|yaml)|helm\/README\.md|src\/.+\.md|src\/verify\/inventory\.ts|test\/simulate\/README\.md|dist\/.+\.(js|mjs|d\.ts|d\.mts)|dist\/page\/[^/]+|migrations\/\d+_.+\.sql|package\.json|README\.md|LICENSE)$/;
     expect(contents.filter((path) => !wanted.test(path))).toEqual([]);
     expect(contents).toEqual(expect.arrayContaining(['dist/cli/main.js', 'dist/cli/health.js', 'dist/client.d.ts']));
     expect(contents.filter((path) => path.startsWith('migrations/'))).toEqual(['migrations/0001_catalog.sql']);
+  });
+
+  test('holds every file that its README links to', async () => {
+    const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
+    const linked = [...readme.matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)].map(([, to = '']) => to);
+    expect(linked.length).toBeGreaterThan(10);
+    expect(linked.filter((path) => !contents.includes(path))).toEqual([]);
   });
 
   test(

@@ -16,21 +16,6 @@ RUN npm pack --pack-destination /tmp \
   && find /package/dist -name '*.d.ts' -delete \
   && chmod 0755 /package/dist/cli/main.js
 
-# What it needs to run, and the list of it (CycloneDX; `--omit=dev` there would leave out what development shares; without its
-# number and time, two builds give the same list). Types, source maps and other systems' builds of SQLite are a third of it and
-# never loaded.
-FROM ${NODE_IMAGE} AS dependencies
-WORKDIR /holdfast
-COPY package.json package-lock.json .npmrc ./
-RUN npm ci --omit=dev --ignore-scripts \
-  && npm pkg delete devDependencies \
-  && npm sbom --sbom-format=cyclonedx > sbom.made.json \
-  && node -e 'const { serialNumber, ...bom } = JSON.parse(fs.readFileSync("sbom.made.json", "utf8")); delete bom.metadata.timestamp; fs.writeFileSync("sbom.cdx.json", JSON.stringify(bom, null, 2) + "\n")' \
-  && rm sbom.made.json \
-  && find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' \) -delete \
-  && find node_modules/better-sqlite3/prebuilds -type f ! -name "linux-$(node -p process.arch).node" -delete \
-  && rm -rf node_modules/better-sqlite3/deps node_modules/better-sqlite3/src node_modules/@types/node
-
 # The allocator. That of glibc keeps what many answers at once have held, in pieces: after an attack 1.3 times the memory of before,
 # and 1.06 with jemalloc (`npm run bench -- attack`).
 FROM ${NODE_IMAGE} AS allocator
@@ -39,7 +24,23 @@ RUN apt-get update \
   && rm -rf /var/lib/apt/lists/* \
   && mkdir /allocator \
   && cp -p /usr/lib/*-linux-gnu/libjemalloc.so.2 /allocator/ \
-  && cp -p /usr/share/doc/libjemalloc2/copyright /allocator/libjemalloc.copyright
+  && cp -p /usr/share/doc/libjemalloc2/copyright /allocator/libjemalloc.copyright \
+  && dpkg-query --show --showformat='${Package} ${Version} ${Architecture}' libjemalloc2 > /allocator.package
+
+# What it needs to run, and the list of it (CycloneDX; `--omit=dev` there would leave out what development shares), the allocator
+# included. Types, source maps and other systems' builds of SQLite are a third of it and never loaded.
+FROM ${NODE_IMAGE} AS dependencies
+WORKDIR /holdfast
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --omit=dev --ignore-scripts \
+  && npm pkg delete devDependencies
+COPY config/build-sbom.ts ./
+COPY --from=allocator /allocator.package /allocator/libjemalloc.so.2 /tmp/
+RUN npm sbom --sbom-format=cyclonedx > /tmp/sbom.made.json \
+  && node build-sbom.ts /tmp/allocator.package /tmp/libjemalloc.so.2 < /tmp/sbom.made.json > sbom.cdx.json \
+  && find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' \) -delete \
+  && find node_modules/better-sqlite3/prebuilds -type f ! -name "linux-$(node -p process.arch).node" -delete \
+  && rm -rf node_modules/better-sqlite3/deps node_modules/better-sqlite3/src node_modules/@types/node
 
 FROM ${NODE_IMAGE}
 # The archive is all that runs here: nothing to install with, no user but one, who can write the data folder alone.

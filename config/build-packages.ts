@@ -1,7 +1,7 @@
 import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build, type Metafile, type Plugin } from 'esbuild';
+import { build, type Metafile, type Plugin, transform } from 'esbuild';
 import { z } from 'zod';
 
 /**
@@ -32,6 +32,8 @@ interface SmallPackage {
   readonly needsNode: boolean;
   /** One file with everything in it but the dependencies; else the compiled files, of which a browser gets what it uses. */
   readonly isBundled: boolean;
+  /** Entries of their own beside the whole, of a package that is not bundled: `config/packages/<name>/<part>.ts`. */
+  readonly parts: readonly string[];
   readonly dependencies: readonly string[];
 }
 
@@ -42,6 +44,7 @@ const PACKAGES: readonly SmallPackage[] = [
     entry: 'client',
     needsNode: true,
     isBundled: true,
+    parts: [],
     dependencies: ['undici'],
   },
   {
@@ -50,6 +53,7 @@ const PACKAGES: readonly SmallPackage[] = [
     entry: 'verify/index',
     needsNode: false,
     isBundled: false,
+    parts: ['attestation', 'bytes', 'receipt', 'record', 'work'],
     dependencies: ['@noble/hashes'],
   },
   {
@@ -58,6 +62,7 @@ const PACKAGES: readonly SmallPackage[] = [
     entry: 'reader/index',
     needsNode: false,
     isBundled: true,
+    parts: [],
     dependencies: [],
   },
 ];
@@ -68,9 +73,18 @@ async function make(one: SmallPackage): Promise<void> {
   await copyReached(join(DIST, `${one.entry}.d.ts`), join(folder, 'lib'));
   if (one.isBundled) await writeFile(join(folder, 'THIRD-PARTY.txt'), await bundleInto(folder, one));
   else await copyReached(join(DIST, `${one.entry}.js`), join(folder, 'lib'));
+  for (const part of one.parts) await makePart(one.name, part, folder);
   await copyFile(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'));
   await copyFile(join(ROOT, 'config', 'packages', `${one.name}.md`), join(folder, 'README.md'));
   await writeFile(join(folder, 'package.json'), `${JSON.stringify(manifestOf(one), null, 2)}\n`);
+}
+
+/** Names that the part exports out of the compiled files of the package: a page then loads those files alone. */
+async function makePart(name: string, part: string, folder: string): Promise<void> {
+  const source = await readFile(join(ROOT, 'config', 'packages', name, `${part}.ts`), 'utf8');
+  const text = source.replaceAll(/'(?:\.\.\/)+src\/(.+)\.ts'/g, "'./lib/$1.js'");
+  await writeFile(join(folder, `${part}.d.ts`), text);
+  await writeFile(join(folder, `${part}.js`), (await transform(text, { loader: 'ts' })).code);
 }
 
 /** Gives the licences of what is built in. */
@@ -85,7 +99,7 @@ async function bundleInto(folder: string, one: SmallPackage): Promise<string> {
   );
 }
 
-function manifestOf({ name, says, entry, needsNode, isBundled, dependencies }: SmallPackage) {
+function manifestOf({ name, says, entry, needsNode, isBundled, parts, dependencies }: SmallPackage) {
   const { version, license, engines, peerDependencies, peerDependenciesMeta } = manifest;
   const pinned = dependencies.map((dependency) => [dependency, manifest.dependencies[dependency]]);
   return {
@@ -98,9 +112,10 @@ function manifestOf({ name, says, entry, needsNode, isBundled, dependencies }: S
     sideEffects: needsNode ? ['./index.js', './require-node.js'] : false,
     exports: {
       '.': { types: `./lib/${entry}.d.ts`, default: isBundled ? './index.js' : `./lib/${entry}.js` },
+      ...Object.fromEntries(parts.map((part) => [`./${part}`, { types: `./${part}.d.ts`, default: `./${part}.js` }])),
       './package.json': './package.json',
     },
-    files: isBundled ? ['*.js', 'lib', 'THIRD-PARTY.txt'] : ['lib'],
+    files: isBundled ? ['*.js', 'lib', 'THIRD-PARTY.txt'] : ['*.js', '*.d.ts', 'lib'],
     ...(pinned.length === 0 ? {} : { dependencies: Object.fromEntries(pinned) }),
   };
 }

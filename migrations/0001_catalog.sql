@@ -128,6 +128,9 @@ CREATE INDEX copy_damaged ON copy (backend_id, next_attempt_ms, object) WHERE ki
 -- `recorded-floor`: lowest height of which an occurrence record lies on a backend or in the data folder: a catalog that was
 --   made again is walked down to it, wherever the walk began.
 -- `evicted-unmined-forgotten`: `evicted_unmined` keeps the newest rows; this counts the older ones that were deleted.
+-- `left-out`: how many blobs the operator's rule leaves out, and since when any.
+-- `archive-rule/<id>`: a rule of the operator in a sentence, as very many rows of `left_out` name it.
+-- `peer-statement/<number>`: a signed statement of another archiver, to be compared with later ones: the newest 256.
 -- `task/<name>`: when a scheduled task last began and last ended well: what was missed while nothing ran is done after the
 --   start.
 -- `alert/<subject>`: what the receiver of alerts (HOLDFAST_ALERT_URL) was told last of each subject that a condition stood
@@ -263,12 +266,6 @@ CREATE TABLE evidence (
   sequence INTEGER NOT NULL UNIQUE
 ) STRICT, WITHOUT ROWID;
 
--- Signed statements of other archivers, to be compared with what they state later; bounded.
-CREATE TABLE peer_statement (
-  sequence INTEGER PRIMARY KEY,
-  document TEXT NOT NULL UNIQUE
-) STRICT;
-
 CREATE TRIGGER evidence_to_each_backend AFTER INSERT ON evidence
 BEGIN
   INSERT INTO copy (backend_id, kind, object, state) SELECT id, 1, NEW.sequence, 0 FROM backend WHERE gets_documents = 1;
@@ -315,6 +312,29 @@ CREATE TABLE withheld (
   purge INTEGER NOT NULL DEFAULT 0 CHECK (purge IN (0, 1)),
   PRIMARY KEY (version_hash, hash_type, archiver)
 ) STRICT, WITHOUT ROWID;
+
+-- Blobs that a rule of the operator left out: not asked for, not held, and neither missing nor lost. A name is here or in
+-- `content` and `seen`, never in both.
+CREATE TABLE left_out (
+  version_hash BLOB NOT NULL PRIMARY KEY CHECK (length(version_hash) = 32),
+  -- NULL: no list named it, and the rule left it out by its name.
+  size_bytes INTEGER,
+  txid BLOB CHECK (length(txid) = 32),
+  median_time_seconds INTEGER NOT NULL,
+  since_ms INTEGER NOT NULL,
+  -- The rule that was in force: the fact `archive-rule/<rule_id>`.
+  rule_id INTEGER NOT NULL,
+  -- 1: no block that was walked has it. Free spam is forgotten.
+  unmined INTEGER NOT NULL CHECK (unmined IN (0, 1))
+) STRICT, WITHOUT ROWID;
+CREATE INDEX left_out_unmined ON left_out (median_time_seconds) WHERE unmined = 1;
+
+-- What is left out is not queued, wherever its name comes from.
+CREATE TRIGGER left_out_not_queued BEFORE INSERT ON seen
+WHEN EXISTS (SELECT 1 FROM left_out WHERE version_hash = NEW.version_hash)
+BEGIN
+  SELECT RAISE(IGNORE);
+END;
 
 -- Bytes that match neither hash of what the chain commits to (dialect svc alone allows that): kept apart, under the hash
 -- that they do have. No row here makes content held, stored or found.

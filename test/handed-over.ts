@@ -32,6 +32,14 @@ export function handedOver(files: readonly SourceFile[]): { objects: readonly Ha
     ...parsed.flatMap(({ source }) => source.statements.flatMap(classIn)),
     ...shapes.filter(({ members }) => members.some(canBeCalled)).map(({ name }) => name),
   ]);
+  // A value that carries services is one itself: three of them under one name are still handed over.
+  for (let known = -1; known < services.size; ) {
+    known = services.size;
+    for (const { name, members } of shapes) {
+      if (members.some((one) => ts.isPropertySignature(one) && one.type !== undefined && namesOf(one.type, services)))
+        services.add(name);
+    }
+  }
   const isService = (type: ts.TypeNode | undefined) => type !== undefined && namesOf(type, services);
   const taken = new Set<string>();
   const built: Built[] = [];

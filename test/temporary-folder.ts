@@ -2,9 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type AtEnd, atEndOfTest } from './cleanup.ts';
+import { nameOfMine } from './left-folders.ts';
 import { temporaryParent } from './temporary-parent.ts';
-
-const NAME = 'holdfast-test-';
 
 /**
  * A new folder, which goes away at the end. It is in memory where there is plenty: a test kills processes and never takes
@@ -20,7 +19,7 @@ export function folderOnDisk(atEnd: AtEnd = atEndOfTest): string {
 }
 
 function madeIn(parent: string, atEnd: AtEnd): string {
-  const folder = mkdtempSync(join(parent, NAME));
+  const folder = mkdtempSync(join(parent, nameOfMine('test')));
   atEnd(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }

@@ -1,6 +1,8 @@
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './longest-first.ts';
+import { MEASURING } from './measuring.ts';
 import { SummaryReporter } from './summary-reporter.ts';
 import { filesThatStartMore } from './what-tests-need.ts';
 
@@ -13,17 +15,42 @@ const COMPILED =
 const LEFT_OUT =
   process.env['HOLDFAST_TEST_QUICK'] === '1' ? filesThatStartMore() : new Map<string, readonly string[]>();
 
+/** Files that measure run by themselves, after the others, one a core: their limits are not those of a crowded machine. */
+const measuring = MEASURING.map((file) => `test/${file}`);
+const leftOut = [...LEFT_OUT.keys()].map((file) => `test/${file}`);
+/** The others wait for servers, clocks and processes in a third of their time: half as many again keep the cores busy. */
+const CROWD = Math.ceil(availableParallelism() * 1.5);
+
 export default defineConfig({
   test: {
     root: fileURLToPath(new URL('..', import.meta.url)),
     environment: 'node',
-    include: ['test/**/*.test.ts'],
-    exclude: [...LEFT_OUT.keys()].map((file) => `test/${file}`),
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'all',
+          include: ['test/**/*.test.ts'],
+          exclude: [...leftOut, ...measuring],
+          maxWorkers: CROWD,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'measuring',
+          include: measuring,
+          exclude: leftOut,
+          maxWorkers: availableParallelism(),
+          sequence: { groupOrder: 1 },
+        },
+      },
+    ],
     // No file replaces modules or globals for others: a worker loads each module once, not once a file, which halves
     // the processor time of the tests that need no server.
     isolate: false,
-    // Half as many workers again, on two cores, took tests of latency over their limits.
-    maxWorkers: '100%',
+    globalSetup: ['test/left-folders.ts'],
     setupFiles: ['test/processor-time.ts'],
     reporters: ['default', new SummaryReporter(LEFT_OUT)],
     sequence: { sequencer: LongestFirst },

@@ -20,6 +20,7 @@ const STARTED_BY: ReadonlyMap<string, string> = new Map([
 /** Folders whose tests all start more than themselves, each in its own way. */
 const STARTED_IN: readonly (readonly [RegExp, string])[] = [
   [/^e2e\//, 'whole processes'],
+  [/^faults\//, 'whole processes, below a library built with a C compiler'],
   [/^image\//, 'a container'],
   [/^package\//, 'npm'],
   [/^simulate\//, 'processes that simulate'],

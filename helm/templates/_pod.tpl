@@ -107,7 +107,7 @@ app.kubernetes.io/component: {{ .component }}
 {{- define "holdfast.volumes" -}}
 - name: config
   configMap:
-    name: {{ include "holdfast.fullname" .root }}
+    name: {{ include "holdfast.fullname" .root | quote }}
 {{- with include "holdfast.secretName" .root }}
 - name: secrets
   secret:

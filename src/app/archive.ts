@@ -16,6 +16,7 @@ import type { ContentName, NamedHash } from '../core/blob/ids.ts';
 import { deadlineOf } from '../core/blob/limits.ts';
 import type { ConditionBoard, Standing } from '../core/conditions/condition-board.ts';
 import { eachOnce } from '../core/conditions/condition-severity.ts';
+import { Notifier } from '../core/notifier.ts';
 import type { Logger } from '../core/observability/logger.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { Attestor, type StatementSigner } from '../federation/attestor.ts';
@@ -52,6 +53,7 @@ import { DailyScrub, type ScrubOptions } from '../replication/daily-scrub.ts';
 import { DamageWatch } from '../replication/damage-watch.ts';
 import { EvidenceCopies } from '../replication/evidence-copies.ts';
 import { RecordCopies } from '../replication/record-copies.ts';
+import { reindexedFolder } from '../replication/reindexed-places.ts';
 import { Replication, type ReplicationOptions } from '../replication/replication.ts';
 import { Upkeep } from '../replication/upkeep.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
@@ -70,6 +72,7 @@ import type { ChainState } from '../view/chain-state.ts';
 import type { ChainView } from '../view/chain-view.ts';
 import type { InventoryView } from '../view/inventory-view.ts';
 import type { WindowView } from '../view/window-view.ts';
+import { CatalogMaintenance } from './catalog-maintenance.ts';
 import { ClockWatch } from './clock-watch.ts';
 import { CountedCalls, CountedNode } from './counted-node.ts';
 import { Drain } from './drain.ts';
@@ -78,6 +81,7 @@ import { LocalVerifier } from './local-verifier.ts';
 import { nodeStatus } from './node-status.ts';
 import { Routine } from './routine.ts';
 import { standingConditions } from './standing-conditions.ts';
+import { TaskReports } from './task-reports.ts';
 
 export interface ArchiveOptions extends PollerOptions {
   readonly version: string;
@@ -170,6 +174,8 @@ export class Archive implements ArchiveView {
   readonly comparer: PeerComparer;
   /** Regular maintenance. */
   readonly routine: Routine;
+  /** Conditions of scheduled tasks. */
+  readonly reports: TaskReports;
 
   /** Puts the parts together, each after those that it needs: none is handed over as a promise of what comes later. */
   constructor(options: ArchiveOptions, modules: ArchiveModules) {
@@ -209,7 +215,7 @@ export class Archive implements ArchiveView {
       beforeAdmit: (site, signal) => sayings.readFrom(site, signal),
     });
     const replication = this.#replication;
-    const { writer, copies, cacheFill, sites } = replication;
+    const { writer, copies, cacheFill, sites, room } = replication;
     const custom = new CustomUpkeep({
       ...{ catalog, hasher, store, sites, conditions, clock },
       isAllowed: options.allowsCustom ?? false,
@@ -217,7 +223,8 @@ export class Archive implements ArchiveView {
     this.#customWorker = custom.worker;
     this.custom = new CustomKeeper(catalog, hasher, custom.places);
     const catalogRebuild = new CatalogRebuild({
-      ...{ store, catalog, rehash, conditions, sites, custom, damage, log, clock },
+      ...{ catalog, conditions, sites, custom, clock },
+      folder: reindexedFolder(store, catalog, rehash, damage, room),
       isNewFolder: options.isNewFolder ?? false,
       found: poller.changes,
     });
@@ -232,8 +239,9 @@ export class Archive implements ArchiveView {
     });
     const { peers = [] } = modules;
     this.#peers = peers;
-    this.#rescue = new PeerRescue(peers, catalog, poller, spooler, conditions, clock);
     const fetcher = this.#fetcher;
+    const changes = Notifier.following(poller.changes, fetcher.rested);
+    this.#rescue = new PeerRescue(peers, catalog, poller, changes, spooler, conditions, clock);
     this.#localVerifier = new LocalVerifier({
       ...{ store, catalog, rehash, verifier, damage, conditions, activity, fetcher, clock },
     });
@@ -248,9 +256,10 @@ export class Archive implements ArchiveView {
     const evidence = new CopyWorker(this.#evidence, catalog, conditions);
     const recordCopies = new RecordCopies(catalog, stores, chain, node);
     this.#copies = [evidence, new CopyWorker(recordCopies, catalog, conditions)];
-    this.#losses = new LossJudge({
-      ...{ catalog, poller, chain, nodes, sources, peers, verifier, held, spooler, conditions, activity, clock },
-    });
+    this.#losses = new LossJudge(
+      { catalog, poller, chain, nodes, sources, peers, verifier, held, spooler, conditions, activity, clock },
+      changes,
+    );
     this.#outages = new OutageWatch({
       ...{ catalog, poller, chain, activity, conditions, audit: this.#audit, clock },
       sources: [...nodes.all.map(({ name }) => `node ${name}`), ...[...sources, ...peers].map(({ name }) => name)],
@@ -258,9 +267,10 @@ export class Archive implements ArchiveView {
 
     // Work that operators, schedules and commands request.
     this.upkeep = new Upkeep({
-      ...{ catalog, store, damage, catalogRebuild, replication, custom, archiverId, clock },
+      ...{ catalog, store, damage, catalogRebuild, replication, custom, archiverId },
     });
     const holdings = () => replication.holdings(({ isAdmitted }) => isAdmitted);
+    this.reports = new TaskReports(conditions);
     this.routine = new Routine({
       scrub: new DailyScrub(options.scrub, {
         ...{ catalog, damage, replication, archiverId, custom, conditions, log },
@@ -268,7 +278,8 @@ export class Archive implements ArchiveView {
       canary: new Canary(catalog, damage, conditions, holdings, Math.random, clock),
       audit: this.#audit,
       clock: new ClockWatch(catalog, sites, conditions, activity, clock),
-      ...{ replication, catalog, conditions, log },
+      maintenance: new CatalogMaintenance(catalog, log),
+      replication,
     });
     this.takeDowns = new TakeDowns({
       ...{
@@ -451,6 +462,7 @@ export class Archive implements ArchiveView {
         failing: queue.failing,
         atRisk: tip === null ? null : countAtRisk(catalog, tip.medianTimeSeconds),
       },
+      archiveRule: archiveRuleOf(catalog.leftOut),
       local: this.#replication.room.status,
       backends: this.#replication.status(),
       peers: this.#peers.map(({ status }) => status),
@@ -466,4 +478,8 @@ export class Archive implements ArchiveView {
     const { conditions, clock } = this.#modules;
     return standingConditions(conditions, this.#chain, this.#poller.state.sweptMs !== null, clock.wallMs());
   }
+}
+
+function archiveRuleOf({ rule, summary }: Catalog['leftOut']): ArchiveStatus['archiveRule'] {
+  return { says: rule, notArchived: summary.count, since: isoTime(summary.sinceMs) };
 }

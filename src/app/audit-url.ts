@@ -25,7 +25,8 @@ export async function openAudit(url: string, chain: AuditChain): Promise<AuditBy
   const archive = {
     async blob(name: Parameters<PeerSource['find']>[0], signal: AbortSignal) {
       const answer = await source.find(name, signal);
-      if (answer.kind !== 'bytes') return answer;
+      if (answer.kind === 'absent' && answer.byRule === true) return { kind: 'not-archived-by-rule' } as const;
+      if (answer.kind !== 'bytes') return { kind: answer.kind };
       const { hashType, versionHash } = name;
       const found = answer.candidates.map((bytes) => verifyBlob({ hashType, versionHash, bytes }, hasher));
       const blob = found.find((one) => one !== null) ?? null;

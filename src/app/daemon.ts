@@ -57,6 +57,7 @@ import {
 } from './open-backends.ts';
 import { openPage } from './open-page.ts';
 import { openPassThrough } from './open-pass-through.ts';
+import { openRule } from './open-rule.ts';
 import { openPeers, openSource } from './open-sources.ts';
 import { openSubscriptions } from './open-subscriptions.ts';
 import { REAL_TIME, type ScheduleTime, scheduledWork } from './scheduled-work.ts';
@@ -132,6 +133,8 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
   const counting = [...(mode === 'keep' ? [store.id] : []), ...backends.map(({ id }) => id)];
   checkReplicas(settings.replicasRequired, counting);
   await checkSchedules(settings);
+  const rule = await openRule(settings);
+  if (rule.says !== null) log.info({ rule: rule.says }, 'a rule leaves blobs out');
   const catalog = Catalog.open({
     path: join(folder.path, 'catalog.sqlite'),
     migrationsFolder: MIGRATIONS,
@@ -139,6 +142,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
     places: new Map(backends.map(({ id, place }) => [id, place])),
     localIsCache: mode === 'cache',
     replicasRequired: settings.replicasRequired,
+    rule,
     remakesDamaged: options.remakesDamagedCatalog ?? false,
     clock: SYSTEM_CLOCK,
   });

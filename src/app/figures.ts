@@ -117,6 +117,7 @@ export class ArchiveFigures {
     return {
       ...catalog.totals(),
       ...catalog.figures.setAside(),
+      notArchivedByRule: catalog.leftOut.summary.count,
       failing: catalog.queueSummary().failing,
       overdue: tipSeconds === null ? null : catalog.figures.overdue(tipSeconds),
       unspooledSlackSeconds: tipSeconds === null ? null : slack(catalog.figures.earliestUnspooled(tipSeconds)),

@@ -93,6 +93,12 @@ const GAUGES: readonly (readonly [name: string, help: string, labels: readonly s
     ({ content: { seen, spooled, stored, withheld, custom } }) =>
       labelled('state', { seen, spooled, stored, withheld, custom }),
   ],
+  [
+    'holdfast_not_archived_by_rule_blobs',
+    "Blobs that the operator's rule leaves out: neither fetched nor held, and neither missing nor lost.",
+    [],
+    ({ content }) => one(content.notArchivedByRule),
+  ],
   ['holdfast_content_stored_bytes', 'Bytes of what is stored.', [], ({ content }) => one(content.storedBytes)],
   [
     'holdfast_failing_blobs',
@@ -226,12 +232,12 @@ const GAUGES: readonly (readonly [name: string, help: string, labels: readonly s
   ],
   [
     'holdfast_peer_compared_timestamp_seconds',
-    'When what each peer holds was last compared with what is held here; absent: not since the start.',
+    'When what each peer holds was last compared to the end with what is held here; before that, when the first comparison of this process began.',
     ['peer'],
     ({ peers }) =>
       peers.map(({ name, compared }) => ({
         labels: { peer: name },
-        value: compared === null ? null : Date.parse(compared.at) / 1_000,
+        value: compared === null ? null : Date.parse(compared.endedAt) / 1_000,
       })),
   ],
   ['holdfast_local_bytes', 'Bytes of blobs in the data folder, by the books.', [], ({ local }) => one(local.bytes)],

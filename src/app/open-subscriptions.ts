@@ -25,11 +25,9 @@ export function openSubscriptions(
   const { archive, catalog, conditions, archiverId } = modules;
   const sender = new SignedSender(SYSTEM_CLOCK.wallMs);
   const notices = new FinalNotices({
-    ...{ archive, archiverId, conditions, sender },
+    ...{ archive, archiverId, catalog, conditions, sender },
     finality: describeFinality(parseFinality(finality)),
     chain: archive.chainState,
-    index: catalog.chain,
-    ledger: catalog.subscriptions,
     clock: SYSTEM_CLOCK,
   });
   return { notices, close: () => sender.close() };

@@ -29,7 +29,7 @@ export function scheduledWork(
   alerts: Alerts | null,
   time: ScheduleTime,
 ): ScheduledWork {
-  const { routine } = archive;
+  const { routine, reports } = archive;
   const schedule = new Schedule(
     [
       { name: 'scrub', schedule: settings.scrubSchedule, run: (signal) => routine.scrub.slice(signal) },
@@ -37,7 +37,7 @@ export function scheduledWork(
       { name: 'canary', schedule: settings.canarySchedule, run: (signal) => routine.lookAtBackends(signal) },
       { name: 'peers', schedule: settings.peerSchedule, run: (signal) => archive.comparer.run(signal) },
       { name: 'attest', schedule: settings.attestSchedule, run: (signal) => archive.attestor.attestMonthly(signal) },
-      { name: 'maintenance', schedule: settings.maintenanceSchedule, run: async () => routine.maintain() },
+      { name: 'maintenance', schedule: settings.maintenanceSchedule, run: async () => routine.maintenance.run() },
       ...(alerts === null
         ? []
         : [
@@ -51,7 +51,7 @@ export function scheduledWork(
     {
       ledger: catalog.runs,
       log: log.child({ room: 'schedule' }),
-      ended: (task, error) => routine.taskEnded(task, error),
+      ended: (task, error) => reports.taskEnded(task, error),
       ...time,
     },
   );
@@ -61,7 +61,7 @@ export function scheduledWork(
       : new Heartbeat(
           { url: settings.heartbeatUrl, everyMs: settings.heartbeatSeconds * 1_000 },
           () => archive.status().conditions.every(({ blocksReadiness }) => !blocksReadiness),
-          (failure) => routine.heartbeatTold(failure),
+          (failure) => reports.heartbeatTold(failure),
           sleep,
         );
   return {

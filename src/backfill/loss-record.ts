@@ -88,6 +88,8 @@ export class LossRecord {
     const { catalog, poller, chain } = this.#modules;
     const { tip } = poller.state;
     if (tip === null || !poller.isListCurrent() || !chain.isCurrent || poller.isListed(versionHash)) return null;
+    // A new catalog does not know yet what a rule left out.
+    if (!catalog.evidence.isTakenOver) return null;
     const last = catalog.chain.lastHeight({ hashType, versionHash });
     const block = last === null ? null : catalog.chain.blockAt(last);
     if (block === null || deadlineOf(block.medianTimeSeconds) >= tip.medianTimeSeconds) return null;
@@ -96,14 +98,15 @@ export class LossRecord {
 
   #record(losses: readonly Loss[]): void {
     const { catalog, activity } = this.#modules;
-    // The branch may have changed while they were asked. What is kept apart, or was taken down, is not lost.
-    const lost = losses.filter(
+    // The branch may have changed while they were asked. What is kept apart, was taken down, or is left out by a rule is not lost.
+    const missing = losses.filter(
       (loss) =>
         catalog.chain.lastHeight(loss) === loss.upToHeight &&
         !catalog.withheld.has(loss) &&
-        !catalog.custom.has(loss.versionHash),
+        !catalog.custom.has(loss.versionHash) &&
+        !catalog.leftOut.has(loss.versionHash),
     );
-    if (lost.length > 0) catalog.losses.record(lost);
+    const lost = missing.length > 0 ? catalog.losses.record(missing) : [];
     this.#count += lost.length;
     for (const { hashType, versionHash } of lost) activity.emit('lost', { hashType, versionHash });
   }

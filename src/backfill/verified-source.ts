@@ -9,7 +9,8 @@ import type { BackfillSource, ToldSize } from './source/backfill-source.ts';
 
 export type VerifiedAnswer =
   | { readonly kind: 'found'; readonly blob: VerifiedBlob }
-  | { readonly kind: 'empty'; readonly answered: EmptyAnswer }
+  /** `byRule`: it lacks the bytes because a rule of its operator leaves them out. */
+  | { readonly kind: 'empty'; readonly answered: EmptyAnswer; readonly byRule?: true }
   | { readonly kind: 'no-answer'; readonly why: string };
 
 /** A question that failed is asked again after these pauses, where that may help. */
@@ -124,6 +125,7 @@ export class VerifiedSource {
   async #find({ hashType, versionHash }: ContentName, signal: AbortSignal): Promise<VerifiedAnswer> {
     for (let copy = 0; copy < COPIES; copy += 1) {
       const answer = await this.#source.find({ hashType, versionHash }, signal);
+      if (answer.kind === 'absent') return { ...answer, kind: 'empty', answered: 'absent' };
       if (answer.kind !== 'bytes') return { kind: 'empty', answered: answer.kind };
       for (const bytes of answer.candidates) {
         const blob = await this.#verifier.verify({ hashType, versionHash, bytes });

@@ -10,21 +10,13 @@ export class BundleComparison implements BundleTarget {
   readonly #name: string;
   readonly #signal: AbortSignal;
   readonly #whole = createHash('sha256');
-  #sizeBytes = 0;
-  #keptBytes = 0;
+  sizeBytes = 0;
+  keptBytes = 0;
 
   constructor(bucket: S3Bucket, name: string, signal: AbortSignal) {
     this.#bucket = bucket;
     this.#name = name;
     this.#signal = signal;
-  }
-
-  get sizeBytes(): number {
-    return this.#sizeBytes;
-  }
-
-  get keptBytes(): number {
-    return this.#keptBytes;
   }
 
   /** The object is read once, behind the last byte of the bundle. */
@@ -35,13 +27,13 @@ export class BundleComparison implements BundleTarget {
   async write(...chunks: readonly Uint8Array[]): Promise<void> {
     for (const chunk of chunks) {
       this.#whole.update(chunk);
-      this.#sizeBytes += chunk.length;
+      this.sizeBytes += chunk.length;
     }
   }
 
   async finish(): Promise<void> {
-    const isSame = await holdsBytes(this.#bucket, this.#name, this.#sizeBytes, this.#whole.digest(), this.#signal);
+    const isSame = await holdsBytes(this.#bucket, this.#name, this.sizeBytes, this.#whole.digest(), this.#signal);
     if (!isSame) throw exists(`${this.#bucket.where}/${this.#name}`);
-    this.#keptBytes = this.#sizeBytes;
+    this.keptBytes = this.sizeBytes;
   }
 }

@@ -45,8 +45,8 @@ export class BundleUpload implements BundleTarget {
   #part: Uint8Array;
   #filled = 0;
   #parts = 0;
-  #sizeBytes = 0;
-  #keptBytes = 0;
+  sizeBytes = 0;
+  keptBytes = 0;
 
   private constructor(bucket: S3Bucket, name: string, upload: S3Upload, totalBytes: number, signal: AbortSignal) {
     this.#bucket = bucket;
@@ -61,14 +61,6 @@ export class BundleUpload implements BundleTarget {
   static async open(bucket: S3Bucket, name: string, totalBytes: number, signal: AbortSignal): Promise<BundleUpload> {
     const upload = await bucket.upload(name, CONTENT_TYPE, signal);
     return new BundleUpload(bucket, name, upload, totalBytes, signal);
-  }
-
-  get sizeBytes(): number {
-    return this.#sizeBytes;
-  }
-
-  get keptBytes(): number {
-    return this.#keptBytes;
   }
 
   /** A part of an earlier run is compared by its MD5 once its bytes are made again. */
@@ -121,6 +113,8 @@ export class BundleUpload implements BundleTarget {
         this.#spare.push(memory);
       });
     this.#underWay.add(sending);
+    // The upload judges by the first part whether it can be continued.
+    if (this.#parts === 1) await sending;
     this.#part = this.#spare.pop() ?? new Uint8Array(this.#partBytes);
     this.#filled = 0;
   }
@@ -131,11 +125,11 @@ export class BundleUpload implements BundleTarget {
     const isThere = there?.sizeBytes === bytes.length && there.etag.replaceAll('"', '') === md5.toString('hex');
     if (there !== undefined && isThere) {
       this.#etags[number - 1] = there.etag;
-      this.#keptBytes += bytes.length;
+      this.keptBytes += bytes.length;
     } else {
       this.#etags[number - 1] = await this.#upload.put(number, bytes, md5.toString('base64'), this.#signal);
     }
-    this.#sizeBytes += bytes.length;
+    this.sizeBytes += bytes.length;
   }
 
   #throwFailure(): void {

@@ -11,11 +11,11 @@ import {
   digestOfBlock,
   digestText,
   HOLDINGS,
-  type Holding,
   type HoldingCounts,
   InventoryTree,
   OCCURRENCE_BYTES,
   spanOf,
+  zeroHoldings,
 } from '../verify/inventory.ts';
 import { verifyBlob } from '../verify/verified-blob.ts';
 import { verifyOccurrence } from '../verify/verify-occurrence.ts';
@@ -57,7 +57,7 @@ class BundleCheck {
   readonly #path: string;
   readonly #hasher: BlobHasher;
   readonly #tree: InventoryTree;
-  readonly #counts: Record<Holding, number> = { missing: 0, stored: 0, lost: 0, withheld: 0, custom: 0 };
+  readonly #counts = zeroHoldings();
   readonly #wrong: NamedReason[] = [];
   /** CIDs that the latest part lists and that have not come yet. */
   #awaited = new Set<string>();

@@ -38,7 +38,14 @@ const manifest = z.strictObject({
   blockHash,
   /** The answer of `GET /v1/inventory` for this range. */
   inventory: digest,
-  counts: z.strictObject({ missing: count, stored: count, lost: count, withheld: count, custom: count }),
+  counts: z.strictObject({
+    missing: count,
+    stored: count,
+    lost: count,
+    withheld: count,
+    custom: count,
+    'not-archived-by-rule': count,
+  }),
   blobs: count,
   blobBytes: count,
   records: count,

@@ -5,7 +5,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { BlockHash } from '../core/blob/ids.ts';
 import type { HeightRange } from '../core/height-range.ts';
 import type { BlobHasher } from '../verify/hasher.ts';
-import { digestOfBlock, digestText, type Holding, InventoryTree, spanOf } from '../verify/inventory.ts';
+import { digestOfBlock, digestText, InventoryTree, spanOf, zeroHoldings } from '../verify/inventory.ts';
 import { type CarBlock, carHeader, nodeBlock, sectionHead } from './car-block.ts';
 import { BundleError } from './errors.ts';
 import type { ExportEvent, NotExported } from './export-report.ts';
@@ -42,7 +42,7 @@ export async function planBundle(
 ): Promise<PlannedBundle> {
   const { from, to, chain, blockHash } = range;
   const tree = new InventoryTree(hasher);
-  const counts: Record<Holding, number> = { missing: 0, stored: 0, lost: 0, withheld: 0, custom: 0 };
+  const counts = zeroHoldings();
   const notExported: NotExported[] = [];
   const parts: (HeightRange & { readonly cid: CID })[] = [];
   const count = { blobs: 0, blobBytes: 0, records: 0, notExported: 0, sectionBytes: 0 };

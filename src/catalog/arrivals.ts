@@ -1,6 +1,7 @@
 import type { ContentName } from '../core/blob/ids.ts';
 import { RECORDED_OCCURRENCES } from './chain-index.ts';
 import type { SpooledContent } from './content-table.ts';
+import type { LeftOutLedger } from './left-out-ledger.ts';
 import type { PlacementTable } from './placement-table.ts';
 import type { RecordOutbox } from './record-outbox.ts';
 import type { Tables } from './tables.ts';
@@ -11,11 +12,18 @@ export class Arrivals {
   readonly #tables: Tables;
   readonly #unmined: UnminedLedger;
   readonly #records: RecordOutbox;
+  readonly #leftOut: Pick<LeftOutLedger, 'letIn' | 'recordEvidence'>;
 
-  constructor(tables: Tables, unmined: UnminedLedger, records: RecordOutbox) {
+  constructor(
+    tables: Tables,
+    unmined: UnminedLedger,
+    records: RecordOutbox,
+    leftOut: Pick<LeftOutLedger, 'letIn' | 'recordEvidence'>,
+  ) {
     this.#tables = tables;
     this.#unmined = unmined;
     this.#records = records;
+    this.#leftOut = leftOut;
   }
 
   /** Within a transaction of the caller. */
@@ -33,6 +41,7 @@ export class Arrivals {
       seen.remove(arrival.content.versionHash);
     }
     placements.wantNew(fresh);
+    this.#leftOut.recordEvidence();
   }
 
   /** Splits contents into those that a block has, and those that none has, as far as can be known. */
@@ -52,6 +61,7 @@ export class Arrivals {
     const unmined = this.#unmined;
     const records = this.#records;
     unmined.recordReturned(content);
+    this.#leftOut.letIn(content);
     if (isOnChain) records.queueFirst(content, RECORDED_OCCURRENCES);
     if (!isNew) counts.leaveUncounted('seen');
     counts.enter('spooled', content.sizeBytes);
@@ -60,6 +70,8 @@ export class Arrivals {
   /** Within a transaction that says that its bytes are somewhere: its first occurrences are to have records. */
   queueRecords(name: ContentName): void {
     const records = this.#records;
+    this.#leftOut.letIn(name);
+    this.#leftOut.recordEvidence();
     if (records.isOnChain(name)) records.queueFirst(name, RECORDED_OCCURRENCES);
   }
 }

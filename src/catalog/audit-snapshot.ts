@@ -18,6 +18,8 @@ export interface HeldTally {
   readonly spooled: number;
   readonly seen: number;
   readonly lost: number;
+  /** A rule of the operator left it out. */
+  readonly 'not-archived-by-rule': number;
 }
 
 export type HeldState = keyof HeldTally;
@@ -26,7 +28,7 @@ export type HeldState = keyof HeldTally;
 export type SetAsideClass = 'withheld' | 'custom';
 
 export interface UnstoredOccurrence extends OccurrenceRow {
-  readonly held: Exclude<HeldState, 'stored'>;
+  readonly held: Exclude<HeldState, 'stored' | 'not-archived-by-rule'>;
   /** Mediantime of its block. */
   readonly medianTimeSeconds: number;
 }
@@ -65,6 +67,7 @@ const OPEN = 'COALESCE(content.state, 0) = 0';
 /** A fault is never absence: only a recorded loss is. Looked up for what is not held alone. */
 const LOST = `${OPEN} AND EXISTS (SELECT 1 FROM lost WHERE lost.version_hash = occurrence.version_hash
   AND lost.hash_type = occurrence.hash_type AND lost.up_to_height >= occurrence.height AND lost.revoked_ms IS NULL)`;
+const IS_LEFT_OUT = `${OPEN} AND EXISTS (SELECT 1 FROM left_out WHERE left_out.version_hash = occurrence.version_hash)`;
 const IS_WITHHELD = `EXISTS (SELECT 1 FROM withheld WHERE withheld.version_hash = occurrence.version_hash
   AND withheld.hash_type = occurrence.hash_type)`;
 const IS_CUSTOM = `${OPEN} AND EXISTS (SELECT 1 FROM custom WHERE custom.version_hash = occurrence.version_hash AND is_held = 1)`;
@@ -76,7 +79,8 @@ const SET_ASIDE: Readonly<Record<SetAsideClass, string>> = {
 };
 /** Plain sums: a GROUP BY would sort every row. */
 const TALLY = `SELECT COUNT(*) AS total, COUNT(*) FILTER (WHERE content.state = 2) AS stored,
-  COUNT(*) FILTER (WHERE content.state = 1) AS spooled, COUNT(*) FILTER (WHERE ${LOST}) AS lost FROM occurrence`;
+  COUNT(*) FILTER (WHERE content.state = 1) AS spooled, COUNT(*) FILTER (WHERE ${LOST}) AS lost,
+  COUNT(*) FILTER (WHERE ${IS_LEFT_OUT}) AS left_out FROM occurrence`;
 
 const TALLY_OF_ONE = `${TALLY} INDEXED BY occurrence_by_content ${WITH_CONTENT}
   WHERE occurrence.version_hash = ? AND occurrence.hash_type = ? AND occurrence.height BETWEEN ? AND ?`;
@@ -98,7 +102,7 @@ const HOLDING = `CASE WHEN EXISTS (SELECT 1 FROM withheld WHERE withheld.version
     AND withheld.hash_type = occurrence.hash_type) THEN x'03'
   WHEN content.state = 2 THEN x'01'
   WHEN content.state IS NOT 1 AND EXISTS (SELECT 1 FROM custom WHERE custom.version_hash = occurrence.version_hash AND is_held = 1) THEN x'04'
-  WHEN ${LOST} THEN x'02' ELSE x'00' END`;
+  WHEN ${LOST} THEN x'02' WHEN ${IS_LEFT_OUT} THEN x'05' ELSE x'00' END`;
 /** Only what is in `apart` is looked up: without it, a look-up an occurrence is nine tenths of the time (measured). */
 const HOLDING_BESIDES = `CASE WHEN EXISTS (SELECT 1 FROM temp.apart WHERE apart.version_hash = occurrence.version_hash
     AND apart.hash_type = occurrence.hash_type) THEN (SELECT ${HOLDING} FROM (SELECT 1) ${WITH_CONTENT}) ELSE x'01' END`;
@@ -116,7 +120,13 @@ const BUNDLED = `SELECT occurrence.*, block.hash, block.median_time_seconds, con
   WHERE occurrence.height BETWEEN @from AND @to ORDER BY occurrence.height, occurrence.transaction_index`;
 
 const nameRow = z.tuple([z.instanceof(Buffer), z.number()]);
-const tallyRow = z.object({ total: z.number(), stored: z.number(), spooled: z.number(), lost: z.number() });
+const tallyRow = z.object({
+  total: z.number(),
+  stored: z.number(),
+  spooled: z.number(),
+  lost: z.number(),
+  left_out: z.number(),
+});
 const branchRow = z.object({
   start: z.number().nullable(),
   lowest: z.number().nullable(),
@@ -253,7 +263,7 @@ export class AuditSnapshot {
       `SELECT occurrence.*, COALESCE(content.state, 0) AS state, ${LOST} AS is_lost, block.median_time_seconds
        FROM occurrence NOT INDEXED CROSS JOIN block ON block.height = occurrence.height ${WITH_CONTENT}
        WHERE (occurrence.height, occurrence.transaction_index) > (?, ?) AND occurrence.height <= ?
-         AND COALESCE(content.state, 0) < 2 AND NOT ${IS_WITHHELD} AND NOT (${IS_CUSTOM})
+         AND COALESCE(content.state, 0) < 2 AND NOT ${IS_WITHHELD} AND NOT (${IS_CUSTOM}) AND NOT (${IS_LEFT_OUT})
        ORDER BY occurrence.height, occurrence.transaction_index LIMIT ${PAGE_ROWS}`,
     );
     for (const [first, last] of this.#steps(from, to)) {
@@ -385,15 +395,17 @@ function edge(part: number, parts: number): Buffer {
 }
 
 function decodeTally(value: unknown): HeldTally {
-  const { total, stored, spooled, lost } = tallyRow.parse(value);
-  return { stored, spooled, lost, seen: total - stored - spooled - lost };
+  const { total, stored, spooled, lost, left_out: leftOut } = tallyRow.parse(value);
+  const seen = total - stored - spooled - lost - leftOut;
+  return { stored, spooled, lost, seen, 'not-archived-by-rule': leftOut };
 }
 
 /** All other occurrences are stored. */
 function besides(total: number, apart: readonly HeldTally[]): HeldTally {
   const of = (state: HeldState) => apart.reduce((sum, tally) => sum + tally[state], 0);
-  const [spooled, seen, lost] = [of('spooled'), of('seen'), of('lost')];
-  return { stored: total - spooled - seen - lost, spooled, seen, lost };
+  const [spooled, seen, lost, leftOut] = [of('spooled'), of('seen'), of('lost'), of('not-archived-by-rule')];
+  const stored = total - spooled - seen - lost - leftOut;
+  return { stored, spooled, seen, lost, 'not-archived-by-rule': leftOut };
 }
 
 function decodeInventory(row: unknown): InventoryBlock {
@@ -405,7 +417,7 @@ function decodeBundled(value: unknown): BundledOccurrence {
   const found = bundledRow.parse(value);
   const [code] = found.holding;
   const holding = HOLDINGS[code ?? -1];
-  if (holding === undefined) throw new RangeError('a holding is a number from 0 to 4');
+  if (holding === undefined) throw new RangeError('a holding is a number from 0 to 5');
   return {
     ...decodeOccurrence(found),
     blockHash: parseBlockHash(found.hash.toString('hex')),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import { COPIED } from './copy-table.ts';
+import type { LeftOutLedger } from './left-out-ledger.ts';
 import { SPOOL } from './placement-table.ts';
 import type { RecordOutbox } from './record-outbox.ts';
 import type { Tables } from './tables.ts';
@@ -40,10 +41,12 @@ const gone = z.object({ count: z.number(), bytes: z.number().nullable(), newest:
 export class BoundedTables {
   readonly #tables: Tables;
   readonly #records: RecordOutbox;
+  readonly #leftOut: Pick<LeftOutLedger, 'forgetUnmined'>;
 
-  constructor(tables: Tables, records: RecordOutbox) {
+  constructor(tables: Tables, records: RecordOutbox, leftOut: Pick<LeftOutLedger, 'forgetUnmined'>) {
     this.#tables = tables;
     this.#records = records;
+    this.#leftOut = leftOut;
   }
 
   /** Gives how many rows went, by what they were. */
@@ -60,6 +63,9 @@ export class BoundedTables {
       recordTexts: transaction('leave texts of records to the data folder', () => records.forgetTexts(atOnce)),
       reports: transaction('leave old reports to the data folder', () => this.#leaveReports(limits)),
       dropped: transaction('forget what was dropped', () => seen.forgetDropped(tip - DROPPED_SECONDS, atOnce)),
+      leftOutUnmined: transaction('forget what a rule left out and no block has', () =>
+        this.#leftOut.forgetUnmined(tip - DROPPED_SECONDS, atOnce),
+      ),
       unsavedRecords: transaction('forget records of what was not saved', () =>
         records.forgetUnsaved(tip - UNSAVED_SECONDS, atOnce),
       ),

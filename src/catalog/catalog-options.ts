@@ -1,3 +1,4 @@
+import type { ArchiveRule } from '../core/blob/archive-rule.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { type ConfiguredBackend, SPOOL } from './placement-table.ts';
 
@@ -18,6 +19,8 @@ export interface CatalogOptions {
   readonly localIsCache?: boolean;
   /** Number of backends that must be proven to hold a content before it is `stored`. */
   readonly replicasRequired: number;
+  /** Rule of which blobs are archived. Default: all of them. */
+  readonly rule?: ArchiveRule;
   /** Reads the whole file first; a damaged one is set aside, and the catalog starts empty. */
   readonly remakesDamaged?: boolean;
   readonly clock: Clock;

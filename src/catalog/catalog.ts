@@ -1,5 +1,6 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
+import { ArchiveRule } from '../core/blob/archive-rule.ts';
 import type { ContentName, VersionHash } from '../core/blob/ids.ts';
 import type { Notifier } from '../core/notifier.ts';
 import { isDamagedDatabase, setAsideWhenDamaged } from '../core/sqlite/damage.ts';
@@ -19,6 +20,7 @@ import { CopyTable } from './copy-table.ts';
 import { CustomLedger } from './custom-ledger.ts';
 import { damagedCatalog } from './errors.ts';
 import { EvidenceOutbox } from './evidence-outbox.ts';
+import { LeftOutLedger } from './left-out-ledger.ts';
 import { LossLedger } from './loss-ledger.ts';
 import { MissingContents } from './missing-contents.ts';
 import { MonotonicWallClock } from './monotonic-wall-clock.ts';
@@ -71,6 +73,8 @@ export class Catalog {
   readonly custom: CustomLedger;
   readonly figures: CatalogFigures;
   readonly withheld: WithheldLedger;
+  /** Blobs that the operator's rule leaves out. */
+  readonly leftOut: LeftOutLedger;
   readonly window: WindowRows;
   readonly runs: TaskRuns;
   readonly toldAlerts: ToldAlerts;
@@ -97,10 +101,11 @@ export class Catalog {
     this.copies = new CopyTable(tables);
     this.records = new RecordOutbox(tables, this.copies);
     this.unmined = new UnminedLedger(tables);
-    this.chain = new ChainIndex(tables, this.records, this.unmined);
     this.evidence = new EvidenceOutbox(tables, this.copies);
+    this.leftOut = new LeftOutLedger(tables, this.evidence, options.rule ?? ArchiveRule.EVERYTHING);
+    this.chain = new ChainIndex(tables, this.records, this.unmined, this.leftOut);
     this.statements = new StatementTable(tables);
-    this.losses = new LossLedger(tables, this.evidence, this.chain);
+    this.losses = new LossLedger(tables, this.evidence, this.chain, this.leftOut);
     this.answers = new ChainAnswers(database, tables.reading);
     this.missing = new MissingContents(database);
     this.custom = new CustomLedger(tables, this.copies);
@@ -109,8 +114,8 @@ export class Catalog {
     this.runs = new TaskRuns(tables);
     this.toldAlerts = new ToldAlerts(tables);
     this.subscriptions = new SubscriptionLedger(tables);
-    this.bounded = new BoundedTables(tables, this.records);
-    this.#arrivals = new Arrivals(tables, this.unmined, this.records);
+    this.bounded = new BoundedTables(tables, this.records, this.leftOut);
+    this.#arrivals = new Arrivals(tables, this.unmined, this.records, this.leftOut);
     this.replicas = new ReplicaLedger(tables, this.#arrivals);
     this.withheld = new WithheldLedger(tables, this.evidence, this.replicas, this.chain, this.custom);
   }
@@ -141,15 +146,16 @@ export class Catalog {
     transaction('record that it is whole', () => facts.put('rebuilt', { finishedMs: nowMs() }));
   }
 
-  /** Notes what a list named. Gives how many of them were neither held nor queued. */
+  /** Notes what a list named. Gives how many of them were neither held nor queued, and are not left out by a rule. */
   noteListed(sightings: readonly Sighting[]): number {
     if (sightings.length === 0) return 0;
     return this.#tables.transaction('note what the node lists', () => {
       let added = 0;
       for (const sighting of sightings) {
-        if (this.#tables.content.isHeld(sighting.versionHash)) continue;
+        if (this.#tables.content.isHeld(sighting.versionHash) || this.leftOut.judgeListed(sighting)) continue;
         if (this.#tables.seen.add(sighting, this.#tables.nowMs())) added += 1;
       }
+      this.leftOut.recordEvidence();
       return added;
     });
   }

@@ -4,6 +4,7 @@ import type { BlockHash, ContentName, TxId } from '../core/blob/ids.ts';
 import { deadlineOf } from '../core/blob/limits.ts';
 import { Notifier } from '../core/notifier.ts';
 import { type BlockRow, BlockTable } from './block-table.ts';
+import type { LeftOutLedger } from './left-out-ledger.ts';
 import { NodeBranches } from './node-branches.ts';
 import { type ChainPlace, type OccurrenceRow, OccurrenceTable, type PlacedOccurrence } from './occurrence-table.ts';
 import { type RecordOutbox, UNMADE_RECORD } from './record-outbox.ts';
@@ -25,12 +26,15 @@ const walked = z.object({
 });
 type Walked = z.output<typeof walked>;
 
+type ChainLeftOut = Pick<LeftOutLedger, 'judgeMined' | 'noteMined' | 'leaveBlock' | 'recordEvidence' | 'askAfterMs'>;
+
 /** The branch that was walked, and what is on it. Every method is one durable transaction. */
 export class ChainIndex {
   readonly nodeBranches: NodeBranches;
   readonly #tables: Tables;
   readonly #records: RecordOutbox;
   readonly #unmined: UnminedLedger;
+  readonly #leftOut: ChainLeftOut;
   readonly #blocks: BlockTable;
   readonly #occurrences: OccurrenceTable;
   readonly #revokeLoss: Database.Statement;
@@ -46,11 +50,12 @@ export class ChainIndex {
   #calledFinalHeight: number | null = null;
   #finality: string | null = null;
 
-  constructor(tables: Tables, records: RecordOutbox, unmined: UnminedLedger) {
+  constructor(tables: Tables, records: RecordOutbox, unmined: UnminedLedger, leftOut: ChainLeftOut) {
     const { database } = tables;
     this.#tables = tables;
     this.#records = records;
     this.#unmined = unmined;
+    this.#leftOut = leftOut;
     this.nodeBranches = new NodeBranches(tables);
     this.#blocks = new BlockTable(database);
     this.#occurrences = new OccurrenceTable(database);
@@ -149,9 +154,12 @@ export class ChainIndex {
           this.#assertFollows(block);
           this.#blocks.insert(block);
           this.#tip = block;
-          for (const occurrence of block.occurrences) if (this.#add(block, occurrence, isPast)) added += 1;
+          for (const occurrence of block.occurrences) {
+            if (this.#add(block, occurrence, isPast)) added += 1;
+          }
           this.#addUnclear(block);
         }
+        this.#leftOut.recordEvidence();
         return added;
       });
       this.#lowest ??= blocks[0] ?? null;
@@ -182,6 +190,7 @@ export class ChainIndex {
         for (const occurrence of block.occurrences) this.#addHistory(block, occurrence, first.height);
         this.#addUnclear(block);
       }
+      this.#leftOut.recordEvidence();
     });
     this.#lowest = first;
   }
@@ -212,6 +221,7 @@ export class ChainIndex {
       for (const occurrence of withdrawn) this.#records.withdraw(occurrence, chainSeconds);
       for (const { versionHash } of gone.values()) {
         this.#tables.seen.leaveBlock(versionHash);
+        this.#leftOut.leaveBlock(versionHash);
         const key = hashKey(versionHash);
         this.#revokeLoss.run(this.#tables.nowMs(), key, key);
       }
@@ -280,21 +290,25 @@ export class ChainIndex {
     return this.#tables.reading('count unclear transactions', () => this.#occurrences.unclearCount());
   }
 
+  /** true: it is queued now, and was not before. */
   #add(block: BlockRow, occurrence: WalkedOccurrence, isPast: (medianTimeSeconds: number) => boolean): boolean {
     const { height, medianTimeSeconds } = block;
     const standing = this.#tables.content.standing(occurrence);
     const isHeld = standing?.isHeld === true;
     const past = isPast(medianTimeSeconds);
-    // History that is not held gets its records queued when its bytes turn up, and they are made from the block again.
-    const isWanted = isHeld || !past;
+    const isLeftOut = !isHeld && this.#leftOut.judgeMined({ ...occurrence, height, medianTimeSeconds });
+    // Content that is neither held nor fetched gets its records queued when its bytes turn up, made from the block again.
+    const isWanted = isHeld || (!past && !isLeftOut);
     if (isWanted && this.#occurrences.countUpTo(occurrence, RECORDED_OCCURRENCES) < RECORDED_OCCURRENCES) {
       this.#records.add({ height, transactionIndex: occurrence.transactionIndex }, occurrence.makeRecord());
     }
     this.#occurrences.insert({ ...occurrence, height });
     if (standing?.isUnmined === true) this.#unmined.recordMined(occurrence, medianTimeSeconds);
-    if (isHeld) return false;
-    const mined = { txid: occurrence.txid, medianTimeSeconds, isPast: past };
-    return this.#tables.seen.addMined(occurrence, mined, this.#tables.nowMs());
+    if (isLeftOut || isHeld) return false;
+    const nowMs = this.#tables.nowMs();
+    const askAfterMs = this.#leftOut.askAfterMs(nowMs);
+    const mined = { txid: occurrence.txid, medianTimeSeconds, isPast: past, askAfterMs };
+    return this.#tables.seen.addMined(occurrence, mined, nowMs);
   }
 
   /**
@@ -306,6 +320,7 @@ export class ChainIndex {
     const records = this.#records;
     const before = this.#occurrences.countBetween(occurrence, since, height, RECORDED_OCCURRENCES);
     this.#occurrences.insert({ ...occurrence, height });
+    this.#leftOut.noteMined({ ...occurrence, height, medianTimeSeconds });
     const standing = content.standing(occurrence);
     if (standing?.isUnmined === true) this.#unmined.recordMined(occurrence, medianTimeSeconds);
     if (before >= RECORDED_OCCURRENCES || standing?.isHeld !== true) return;

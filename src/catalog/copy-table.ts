@@ -21,6 +21,8 @@ export interface RefusedCopy {
 }
 
 const refusedRow = z.object({ kind: z.enum(COPIED), object: z.number(), code: z.string(), message: z.string() });
+const number = z.number();
+const numberOrNull = number.nullable();
 const numbered = z.array(z.object({ id: z.number(), name: z.string() }));
 
 /**
@@ -142,7 +144,7 @@ export class CopyTable {
     const nowMs = this.#tables.nowMs();
     const next = kinds.map((kind) => {
       const due = this.#sql.nextAttempt.get({ backend: this.id(backend), kind, lookedMs });
-      return sleepUntil(z.number().nullable().parse(due), nowMs);
+      return sleepUntil(numberOrNull.parse(due), nowMs);
     });
     return Math.min(...next);
   }
@@ -212,7 +214,7 @@ export class CopyTable {
   }
 
   #reads(look: () => unknown): number {
-    return this.#tables.reading('count what waits for a backend', () => z.number().parse(look()));
+    return this.#tables.reading('count what waits for a backend', () => number.parse(look()));
   }
 
   #known(): ReadonlyMap<string, number> {

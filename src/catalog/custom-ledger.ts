@@ -26,6 +26,7 @@ const entryRow = z.object({ version_hash: z.instanceof(Buffer), keccak: z.instan
 const keptRow = entryRow.extend({ sequence: z.number(), size_bytes: z.number() });
 const damagedRow = entryRow.extend({ elsewhere: z.number() });
 const count = z.number();
+const hashes = z.array(z.instanceof(Buffer));
 
 const KEPT = 'custom.sequence, version_hash, keccak, size_bytes';
 /**
@@ -105,10 +106,7 @@ export class CustomLedger {
   /** Version hashes of some contents on chain of which such bytes are all that there is. */
   someNames(limit: number): VersionHash[] {
     return this.#look(() =>
-      z
-        .array(z.instanceof(Buffer))
-        .parse(this.#statements.someNames.all(limit))
-        .map((hash) => parseVersionHash(hash.toString('hex'))),
+      hashes.parse(this.#statements.someNames.all(limit)).map((hash) => parseVersionHash(hash.toString('hex'))),
     );
   }
 

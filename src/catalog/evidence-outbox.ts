@@ -1,5 +1,6 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
+import { Notifier } from '../core/notifier.ts';
 import { COPIED, type CopyTable, dueCopies } from './copy-table.ts';
 import type { Tables } from './tables.ts';
 
@@ -23,6 +24,9 @@ export class EvidenceOutbox {
   readonly #sql: ReturnType<typeof prepare>;
   readonly #reading: Tables['reading'];
   readonly #copies: CopyTable;
+  /** Notifies when `isTakenOver` becomes true. */
+  readonly takenOver = new Notifier();
+  #isTakenOver = false;
 
   constructor({ database, reading }: Tables, copies: CopyTable) {
     this.#reading = reading;
@@ -50,8 +54,13 @@ export class EvidenceOutbox {
 
   /** The latest state of a document, as it was put; null: there is none. */
   find(path: string): unknown {
-    const found = z.string().optional().parse(this.#sql.find.get(path));
-    return found === undefined ? null : JSON.parse(found);
+    const found = this.textOf(path);
+    return found === null ? null : JSON.parse(found);
+  }
+
+  /** The same as JSON. */
+  textOf(path: string): string | null {
+    return z.string().optional().parse(this.#sql.find.get(path)) ?? null;
   }
 
   /** Documents below a folder (without a final slash), after the path `after`, in the order of paths. */
@@ -96,6 +105,19 @@ export class EvidenceOutbox {
     this.#reading('record what has left a backend', () => {
       if (this.#sql.isLatest.get(path, sequence) !== undefined) this.#copies.want(COPIED.evidence, sequence, store);
     });
+  }
+
+  /**
+   * This process has looked for what an earlier catalog wrote to the data folder, and hides none of it. Until then what a rule
+   * left out looks like a loss, so that nothing is called lost.
+   */
+  get isTakenOver(): boolean {
+    return this.#isTakenOver;
+  }
+
+  recordTakenOver(): void {
+    this.#isTakenOver = true;
+    this.takenOver.notify();
   }
 
   /** Reports whether the store's documents from before this catalog were taken over. */

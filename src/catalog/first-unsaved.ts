@@ -7,12 +7,13 @@ const count = z.number();
 
 /**
  * SQL for an occurrence with its content, LEFT JOINed: neither stored, nor set aside as a custom commitment, nor
- * withheld, nor recorded as lost.
+ * withheld, nor left out by a rule, nor recorded as lost.
  */
 export const IS_UNSAVED = `COALESCE(content.state, 0) < 2
   AND NOT EXISTS (SELECT 1 FROM lost WHERE lost.version_hash = occurrence.version_hash AND lost.hash_type = occurrence.hash_type
     AND lost.up_to_height >= occurrence.height AND lost.revoked_ms IS NULL)
   AND NOT EXISTS (SELECT 1 FROM withheld WHERE withheld.version_hash = occurrence.version_hash AND withheld.hash_type = occurrence.hash_type)
+  AND (content.state = 1 OR NOT EXISTS (SELECT 1 FROM left_out WHERE left_out.version_hash = occurrence.version_hash))
   AND (content.state = 1 OR NOT EXISTS (SELECT 1 FROM custom WHERE custom.version_hash = occurrence.version_hash AND is_held = 1))`;
 export const WITH_CONTENT =
   'LEFT JOIN content ON content.version_hash = occurrence.version_hash AND content.hash_type = occurrence.hash_type';

@@ -4,6 +4,8 @@ import { type ContentName, parseVersionHash } from '../core/blob/ids.ts';
 import { hashTypeCode, hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
 import type { ChainIndex } from './chain-index.ts';
 import type { EvidenceOutbox } from './evidence-outbox.ts';
+import { isLeftOutPath } from './left-out-document.ts';
+import type { LeftOutLedger } from './left-out-ledger.ts';
 import {
   isLossPath,
   type Loss,
@@ -44,6 +46,7 @@ const row = z.object({
   answers: z.string(),
 });
 const COLUMNS = 'version_hash, hash_type, up_to_height, deadline_seconds, recorded_ms, answers';
+const number = z.number();
 const revokedRow = row.extend({ revoked_ms: z.number(), revoked_because: z.enum(REVOCATIONS).nullable() });
 
 /** Occurrences of a lost content that are named one by one in evidence; `upToHeight` covers the others. */
@@ -58,6 +61,7 @@ export class LossLedger {
   readonly #tables: Tables;
   readonly #evidence: EvidenceOutbox;
   readonly #chain: Pick<ChainIndex, 'occurrences'>;
+  readonly #leftOut: Pick<LeftOutLedger, 'has' | 'adopt' | 'letIn' | 'recordEvidence'>;
   readonly #put: Database.Statement;
   readonly #find: Database.Statement;
   readonly #count: Database.Statement;
@@ -68,11 +72,17 @@ export class LossLedger {
   readonly #unspooled: Database.Statement;
   readonly #unstored: Database.Statement;
 
-  constructor(tables: Tables, evidence: EvidenceOutbox, chain: Pick<ChainIndex, 'occurrences'>) {
+  constructor(
+    tables: Tables,
+    evidence: EvidenceOutbox,
+    chain: Pick<ChainIndex, 'occurrences'>,
+    leftOut: Pick<LeftOutLedger, 'has' | 'adopt' | 'letIn' | 'recordEvidence'>,
+  ) {
     const { database } = tables;
     this.#tables = tables;
     this.#evidence = evidence;
     this.#chain = chain;
+    this.#leftOut = leftOut;
     this.unsaved = new UnsavedRows(database, tables.reading);
     this.#put = database.prepare(
       `INSERT INTO lost (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET up_to_height = excluded.up_to_height,
@@ -109,14 +119,18 @@ export class LossLedger {
 
   /**
    * Every source has answered that it has not got these. They leave the queue until a list names them again. The evidence
-   * of it is recorded in the same commit.
+   * of it is recorded in the same commit. What a rule left out was never to be archived, and is not lost; neither is what came
+   * from elsewhere while the sources answered. Gives those that are recorded.
    */
-  record(losses: readonly Loss[]): void {
+  record(losses: readonly Loss[]): readonly Loss[] {
     const nowMs = this.#tables.nowMs();
-    this.#tables.transaction('record what is lost', () => {
+    return this.#tables.transaction('record what is lost', () => {
       // Content that was just revoked and is lost again must not keep evidence of withdrawn occurrences.
       while (this.takeRevoked().length > 0);
-      for (const loss of losses) {
+      const lost = losses.filter(
+        (loss) => !this.#leftOut.has(loss.versionHash) && !this.#tables.content.isHeldAs(loss),
+      );
+      for (const loss of lost) {
         this.#insert(loss, nowMs);
         this.#tables.seen.remove(loss.versionHash);
         for (const occurrence of this.#chain.occurrences(loss, null, NAMED_OCCURRENCES)) {
@@ -124,17 +138,21 @@ export class LossLedger {
           this.#evidence.put(path, document);
         }
       }
+      return lost;
     });
   }
 
   /**
-   * Takes over evidence of a catalog that is no more: what was lost is lost, unless the bytes are here. `path` is below
-   * `audit/<archiver id>/`. What is known here already is later, and stays.
+   * Takes over evidence of a catalog that is no more: what was lost is lost, and what a rule left out is left out, unless the
+   * bytes are here. `path` is below `audit/<archiver id>/`. What is known here already is later, and stays.
    */
   adoptEvidence(documents: readonly { readonly path: string; readonly document: string }[]): void {
     this.#tables.transaction('take evidence over', () => {
       for (const { path, document } of documents) {
-        if (!this.#evidence.adopt(path, document) || !isLossPath(path)) continue;
+        const isNew = this.#evidence.adopt(path, document);
+        // A later document of the same blocks does not name what this catalog has not walked to yet.
+        if (isLeftOutPath(path)) this.#leftOut.adopt(document);
+        if (!isNew || !isLossPath(path)) continue;
         const loss = parseLossDocument(document);
         if (loss !== null && loss.revokedAt === null && this.#row(loss) === undefined) this.#adopt(loss);
       }
@@ -143,6 +161,9 @@ export class LossLedger {
 
   #adopt(loss: LossDocument): void {
     this.#insert(loss, Date.parse(loss.recordedAt));
+    // A list may have named it again before this was read: what was to be archived, and was lost, is not left out.
+    this.#leftOut.letIn(loss);
+    this.#leftOut.recordEvidence();
     if (!this.#tables.content.isHeldAs(loss)) return;
     this.#revoke.run(this.#tables.nowMs(), hashKey(loss.versionHash), hashTypeCode(loss.hashType));
   }
@@ -165,7 +186,7 @@ export class LossLedger {
 
   /** Withheld content does not count: its loss is not checked. */
   count(): number {
-    return this.#tables.reading('count losses', () => z.number().parse(this.#count.get()));
+    return this.#tables.reading('count losses', () => number.parse(this.#count.get()));
   }
 
   /** In the order of version hashes. */
@@ -213,8 +234,8 @@ export class LossLedger {
    */
   lateness(sinceSeconds: number, untilSeconds: number): Lateness {
     return this.#tables.reading('count what is late', () => ({
-      unspooled: z.number().parse(this.#unspooled.get({ since: sinceSeconds, until: untilSeconds })),
-      unstored: z.number().parse(this.#unstored.get(untilSeconds)),
+      unspooled: number.parse(this.#unspooled.get({ since: sinceSeconds, until: untilSeconds })),
+      unstored: number.parse(this.#unstored.get(untilSeconds)),
     }));
   }
 }

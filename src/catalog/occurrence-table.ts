@@ -37,6 +37,8 @@ export const occurrenceRow = z.object({
   txid: z.instanceof(Buffer),
   vout: z.number(),
 });
+const number = z.number();
+const numberOrNull = number.nullable();
 const placedRow = occurrenceRow.extend({ hash: z.instanceof(Buffer), median_time_seconds: z.number() });
 
 const COLUMNS = 'occurrence.height, transaction_index, version_hash, hash_type, txid, vout';
@@ -133,36 +135,30 @@ export class OccurrenceTable {
 
   /** null: none on our branch. */
   firstHeight({ hashType, versionHash }: ContentName): number | null {
-    return z
-      .number()
-      .nullable()
-      .parse(this.#first.get(hashKey(versionHash), hashTypeCode(hashType)));
+    return numberOrNull.parse(this.#first.get(hashKey(versionHash), hashTypeCode(hashType)));
   }
 
   lastHeight({ hashType, versionHash }: ContentName): number | null {
-    return z
-      .number()
-      .nullable()
-      .parse(this.#last.get(hashKey(versionHash), hashTypeCode(hashType)));
+    return numberOrNull.parse(this.#last.get(hashKey(versionHash), hashTypeCode(hashType)));
   }
 
   /** Counts occurrences, no further than `most`. */
   countUpTo({ hashType, versionHash }: ContentName, most: number): number {
-    return z.number().parse(this.#some.get(hashKey(versionHash), hashTypeCode(hashType), most));
+    return number.parse(this.#some.get(hashKey(versionHash), hashTypeCode(hashType), most));
   }
 
   /** The same, of those at these heights. */
   countBetween({ hashType, versionHash }: ContentName, from: number, to: number, most: number): number {
-    return z.number().parse(this.#between.get(hashKey(versionHash), hashTypeCode(hashType), from, to, most));
+    return number.parse(this.#between.get(hashKey(versionHash), hashTypeCode(hashType), from, to, most));
   }
 
   /** Latest occurrence on the branch, whatever it names. */
   highest(): number | null {
-    return z.number().nullable().parse(this.#highest.get());
+    return numberOrNull.parse(this.#highest.get());
   }
 
   unclearCount(): number {
-    return z.number().parse(this.#countUnclear.get());
+    return number.parse(this.#countUnclear.get());
   }
 }
 

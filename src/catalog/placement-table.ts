@@ -40,8 +40,15 @@ const placementRow = z.object({
   last_error: z.string().nullable(),
 });
 const queuedRow = z.object({ object: z.number(), state: z.number(), attempts: z.number() });
+// Made once: making a schema takes longer than reading a row with it.
+const placementRows = z.array(placementRow);
+const queuedRows = z.array(queuedRow);
+const number = z.number();
+const numbers = z.array(number);
+const numberOrNull = number.nullable();
 
 const code = z.union([z.literal(0), z.literal(1), z.literal(2)]);
+const codeIfAny = code.optional();
 const goneRows = z.array(z.tuple([z.number(), code]));
 
 /**
@@ -103,7 +110,7 @@ export class PlacementTable {
     this.#ids = database.transaction(() => {
       database.prepare('UPDATE backend SET configured = 0').run();
       return new Map(
-        backends.map((backend) => [backend.name, z.number().parse(name.get(backend.name, backend.counts ? 1 : 0))]),
+        backends.map((backend) => [backend.name, number.parse(name.get(backend.name, backend.counts ? 1 : 0))]),
       );
     })();
     this.counts = new PlacementCounts(database, this.#ids.values());
@@ -229,7 +236,7 @@ export class PlacementTable {
   }
 
   #codeAt(id: number, sequence: number): PlacementCode {
-    return code.optional().parse(this.#stateAt.get(id, sequence)) ?? null;
+    return codeIfAny.parse(this.#stateAt.get(id, sequence)) ?? null;
   }
 
   fail(backend: string, sequence: number, failure: { code: string; message: string; nextAttemptMs: number }): void {
@@ -241,7 +248,7 @@ export class PlacementTable {
     const id = this.id(backend);
     const found = this.#wanted.all(id, limit);
     const again = found.length < limit ? this.#failedWanted.all({ id, nowMs, limit: limit - found.length }) : [];
-    return z.array(z.number()).parse([...found, ...again]);
+    return numbers.parse([...found, ...again]);
   }
 
   /**
@@ -254,18 +261,14 @@ export class PlacementTable {
       which === 'new'
         ? this.#queue.all(id, limit)
         : (which === 'failed' ? this.#failedQueue : this.#damagedQueue).all({ id, nowMs, limit });
-    return z
-      .array(queuedRow)
+    return queuedRows
       .parse(rows)
       .map(({ object, state, attempts }) => ({ sequence: object, state: stateOf(state), attempts }));
   }
 
   /** When the next of what rested there at a time is tried; null: nothing did. */
   nextAttemptMs(backend: string, atMs: number): number | null {
-    return z
-      .number()
-      .nullable()
-      .parse(this.#nextAttempt.get(this.id(backend), atMs));
+    return numberOrNull.parse(this.#nextAttempt.get(this.id(backend), atMs));
   }
 
   /** Makes resting copies due now. */
@@ -283,7 +286,7 @@ export class PlacementTable {
   }
 
   damaged(backend: string, limit: number): number[] {
-    return z.array(z.number()).parse(this.#damaged.all(this.id(backend), limit));
+    return numbers.parse(this.#damaged.all(this.id(backend), limit));
   }
 
   damagedCount(backend: string): number {
@@ -297,7 +300,7 @@ export class PlacementTable {
 
   /** Number of counting backends that are proven to hold it. */
   goodCopies(sequence: number): number {
-    return z.number().parse(this.#good.get(sequence));
+    return number.parse(this.#good.get(sequence));
   }
 
   /** A copy there counts as safe from power loss when it was read back so long ago. */
@@ -307,17 +310,16 @@ export class PlacementTable {
 
   /** Number of places besides the local store that are proven to hold it, whether they count or not. */
   goodElsewhere(sequence: number): number {
-    return z.number().parse(this.#goodElsewhere.get(sequence));
+    return number.parse(this.#goodElsewhere.get(sequence));
   }
 
   /** Number of places that hold it durably: a spooled copy counts before it is read back. */
   heldCopies(sequence: number): number {
-    return z.number().parse(this.#held.get(sequence));
+    return number.parse(this.#held.get(sequence));
   }
 
   of(sequence: number): Placement[] {
-    return z
-      .array(placementRow)
+    return placementRows
       .parse(this.#of.all(sequence))
       .map(({ backend, state, verified_ms, attempts, last_error_code: code, last_error }) => ({
         backend,

@@ -128,26 +128,34 @@ export class ReplicaLedger {
   recordFound(backend: string, contents: readonly SpooledContent[]): void {
     const { placements, content, seen, counts, nowMs, transaction, recount } = this.#tables;
     transaction('record what a backend was found to hold', () => {
-      for (const found of contents) {
-        // Elsewhere already: whether a block has it makes no difference any more.
-        const [put = null] = content.putSpooled([{ content: found, isUnmined: false }], nowMs());
-        if (put !== null) {
-          if (!put.isNew) counts.leaveUncounted('seen');
-          counts.enter('spooled', found.sizeBytes);
-          this.#arrivals.queueRecords(found);
-        }
-        if (put?.isNew === true) {
-          placements.want(put.sequence, found.dueSeconds ?? found.medianTimeSeconds ?? 0);
-          // Content from elsewhere: it is missing here until it is brought back, and a cache need not have it.
-          this.#absentHere(put.sequence);
-        }
-        const entry = content.find(found.versionHash).find(({ hashType }) => hashType === found.hashType);
-        if (entry === undefined) continue;
-        placements.put(backend, entry.sequence, 'good', nowMs());
-        recount(entry);
+      // Elsewhere already: whether a block has it makes no difference any more.
+      const arrivals = contents.map((found) => ({ content: found, isUnmined: false }));
+      const put = content.putSpooled(arrivals, nowMs());
+      const fresh = contents.flatMap((found, index) => {
+        const given = put[index] ?? null;
+        if (given === null) return [];
+        if (!given.isNew) counts.leaveUncounted('seen');
+        counts.enter('spooled', found.sizeBytes);
+        this.#arrivals.queueRecords(found);
+        const dueSeconds = found.dueSeconds ?? found.medianTimeSeconds ?? 0;
+        return given.isNew ? [{ ...given, dueSeconds }] : [];
+      });
+      placements.wantNew(fresh);
+      // Content from elsewhere: it is missing here until it is brought back, and a cache need not have it.
+      for (const { sequence } of fresh) this.#absentHere(sequence);
+      for (const [index, found] of contents.entries()) {
+        const sequence = put[index]?.sequence ?? this.#sequenceOf(found);
+        if (sequence === null) continue;
+        placements.put(backend, sequence, 'good', nowMs());
+        recount({ sequence });
         seen.remove(found.versionHash);
       }
     });
+  }
+
+  /** null: it has no row. */
+  #sequenceOf({ hashType, versionHash }: ContentName): number | null {
+    return this.#tables.content.find(versionHash).find((entry) => entry.hashType === hashType)?.sequence ?? null;
   }
 
   /** The copies at this backend prove nothing any more, and are queued again. Each content is counted again. */

@@ -45,6 +45,8 @@ export interface MinedBlob {
   /** Mediantime of its block. */
   readonly medianTimeSeconds: number;
   readonly isPast: boolean;
+  /** When it may be asked for, unless a list names it before. Default: at once. */
+  readonly askAfterMs?: number;
 }
 
 export interface FetchFailure {
@@ -85,6 +87,8 @@ const earliest = (part: string) => `SELECT MIN(median_time_seconds) AS median FR
 export const SUMMARY_SQL = `SELECT (SELECT COUNT(*) FROM seen WHERE attempts > 0) AS failing,
   (SELECT MIN(median) FROM (${[MINED_DUE, LISTED_DUE, RESTING].map(earliest).join(' UNION ALL ')})) AS earliest`;
 
+const number = z.number();
+const numberOrNull = number.nullable();
 const summaryRow = z.object({ earliest: z.number().nullable(), failing: z.number() });
 
 /** A failed blob that is listed again is tried again within this time. */
@@ -210,7 +214,7 @@ export class SeenTable {
     const key = hashKey(versionHash);
     const code = hashTypeCode(hashType);
     const time = mined.medianTimeSeconds;
-    const next = mined.isPast ? null : 0;
+    const next = mined.isPast ? null : (mined.askAfterMs ?? 0);
     return this.#added(this.#addMined.run(key, MAX_BLOB_BYTES, hashKey(mined.txid), time, nowMs, code, next));
   }
 
@@ -233,7 +237,7 @@ export class SeenTable {
    * moment before the loop looked, so that it does not sleep over what became due since.
    */
   idleMs(nowMs: number, lookedMs: number): number {
-    return sleepUntil(z.number().nullable().parse(this.#nextAttempt.get(lookedMs)), nowMs);
+    return sleepUntil(numberOrNull.parse(this.#nextAttempt.get(lookedMs)), nowMs);
   }
 
   find(versionHash: VersionHash): QueuedBlob | null {
@@ -277,7 +281,7 @@ export class SeenTable {
   }
 
   #counted(): number {
-    this.#rows ??= z.number().parse(this.#count.get());
+    this.#rows ??= number.parse(this.#count.get());
     return this.#rows;
   }
 

@@ -65,7 +65,7 @@ export class Tables {
   };
 
   /** Gives a content the state that its copies prove now, whatever it was before. Within a transaction of the caller. */
-  readonly recount = ({ sequence }: ContentEntry): StoredState => {
+  readonly recount = ({ sequence }: Pick<ContentEntry, 'sequence'>): StoredState => {
     const entry = this.content.at(sequence);
     if (entry === null) return 'seen';
     const isStored = this.placements.hasGoodCopies(sequence, this.replicasRequired);

@@ -18,6 +18,8 @@ export interface WindowRow extends Omit<ContentName, 'hashType'> {
   /** Mediantime of its newest occurrence while its bytes are missing; null otherwise. */
   readonly queuedMedianSeconds: number | null;
   readonly isLost: boolean;
+  /** A rule of the operator leaves it out. */
+  readonly isLeftOut: boolean;
   /** Bytes that match neither hash are kept of it. */
   readonly isCustom: boolean;
   /** Names it in the placements; null: its bytes never were here. */
@@ -41,6 +43,7 @@ const windowRow = z.object({
   queued_median_seconds: z.number().nullable(),
   is_lost: z.number(),
   is_custom: z.number(),
+  is_left_out: z.number(),
   sequence: z.number().nullable(),
 });
 const placementRow = z.object({ sequence: z.number(), backend: z.string(), counts: z.number(), state: z.number() });
@@ -70,12 +73,14 @@ export class WindowRows {
       .prepare('SELECT height FROM block WHERE height < ? AND median_time_seconds < ? ORDER BY height DESC LIMIT 1')
       .pluck();
     this.#ofBlock = database.prepare(
-      `SELECT o.version_hash, o.hash_type, o.txid, COALESCE(content.size_bytes, ${QUEUED_SIZE}) AS size_bytes,
+      `SELECT o.version_hash, o.hash_type, o.txid, COALESCE(content.size_bytes, left_out.size_bytes, ${QUEUED_SIZE}) AS size_bytes,
          content.state, seen.median_time_seconds AS queued_median_seconds, lost.version_hash IS NOT NULL AS is_lost, content.sequence,
+         left_out.version_hash IS NOT NULL AS is_left_out,
          EXISTS (SELECT 1 FROM custom WHERE custom.version_hash = o.version_hash AND is_held = 1) AS is_custom
        FROM occurrence AS o
        LEFT JOIN content ON content.version_hash = o.version_hash AND content.hash_type = o.hash_type
        LEFT JOIN seen ON seen.version_hash = o.version_hash
+       LEFT JOIN left_out ON left_out.version_hash = o.version_hash
        LEFT JOIN lost ON lost.version_hash = o.version_hash AND lost.hash_type = o.hash_type
          AND lost.revoked_ms IS NULL AND lost.up_to_height >= o.height
        WHERE o.height = ? ORDER BY o.transaction_index LIMIT ?`,
@@ -95,11 +100,11 @@ export class WindowRows {
     );
     this.#listed = database.prepare(
       `SELECT version_hash, hash_type, txid, ${QUEUED_SIZE} AS size_bytes, NULL AS state, median_time_seconds AS queued_median_seconds,
-         0 AS is_lost, 0 AS is_custom, NULL AS sequence
+         0 AS is_lost, 0 AS is_custom, 0 AS is_left_out, NULL AS sequence
        FROM ${LISTED_DUE} AND median_time_seconds >= ? ORDER BY median_time_seconds LIMIT ?`,
     );
     this.#arrived = database.prepare(
-      `SELECT version_hash, hash_type, txid, size_bytes, state, NULL AS queued_median_seconds, 0 AS is_lost, 0 AS is_custom, sequence FROM
+      `SELECT version_hash, hash_type, txid, size_bytes, state, NULL AS queued_median_seconds, 0 AS is_lost, 0 AS is_custom, 0 AS is_left_out, sequence FROM
          (SELECT * FROM content ORDER BY sequence DESC LIMIT ?) AS latest
        WHERE state > 0 AND median_time_seconds >= ? AND NOT EXISTS
          (SELECT 1 FROM occurrence WHERE occurrence.version_hash = latest.version_hash AND occurrence.hash_type = latest.hash_type)
@@ -170,6 +175,7 @@ function decode(value: unknown): WindowRow {
     state: CONTENT_STATES[found.state ?? 0] ?? 'seen',
     queuedMedianSeconds: found.queued_median_seconds,
     isLost: found.is_lost === 1,
+    isLeftOut: found.is_left_out === 1,
     isCustom: found.is_custom === 1,
     sequence: found.sequence,
   };

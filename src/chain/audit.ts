@@ -22,8 +22,9 @@ export interface AuditRange {
 /**
  * `stored`. `pending`: on chain and not stored yet. `custom`: bytes that match neither hash, kept apart. `withheld`:
  * taken down by the operator, whatever is held of the blob. `lost`: every source answered that it lacks the bytes.
+ * `not-archived-by-rule`: the operator's rule leaves it out.
  */
-export const OCCURRENCE_CLASSES = ['stored', 'pending', 'custom', 'withheld', 'lost'] as const;
+export const OCCURRENCE_CLASSES = ['stored', 'pending', 'custom', 'withheld', 'lost', 'not-archived-by-rule'] as const;
 export type OccurrenceClass = (typeof OCCURRENCE_CLASSES)[number];
 
 /** An occurrence on chain that is pending or lost. */
@@ -139,7 +140,7 @@ function chainsClock({ tipMedianSeconds }: AuditedBranch, nodeTip: AuditFacts['n
 }
 
 async function classesIn({ from, to }: HeightRange, snapshot: AuditSnapshot, signal: AbortSignal) {
-  let held: HeldTally = { stored: 0, spooled: 0, seen: 0, lost: 0 };
+  let held: HeldTally = { stored: 0, spooled: 0, seen: 0, lost: 0, 'not-archived-by-rule': 0 };
   for (const step of snapshot.tallies(from, to)) {
     held = added(held, step, 1);
     await letOthersWork(undefined, { signal });
@@ -149,12 +150,13 @@ async function classesIn({ from, to }: HeightRange, snapshot: AuditSnapshot, sig
     for (const name of snapshot.setAside(kind)) {
       const those = snapshot.tallyOf(name, from, to);
       held = added(held, those, -1);
-      counts[kind] += those.stored + those.spooled + those.seen + those.lost;
+      counts[kind] += Object.values(those).reduce((sum, count) => sum + count, 0);
       await letOthersWork(undefined, { signal });
     }
   }
-  const { stored, spooled, seen, lost } = held;
-  return { occurrences: { stored, pending: spooled + seen, ...counts, lost }, spooled };
+  const { stored, spooled, seen, lost, 'not-archived-by-rule': leftOut } = held;
+  const occurrences = { stored, pending: spooled + seen, ...counts, lost, 'not-archived-by-rule': leftOut };
+  return { occurrences, spooled };
 }
 
 function added(one: HeldTally, other: HeldTally, sign: 1 | -1): HeldTally {
@@ -163,6 +165,7 @@ function added(one: HeldTally, other: HeldTally, sign: 1 | -1): HeldTally {
     spooled: one.spooled + sign * other.spooled,
     seen: one.seen + sign * other.seen,
     lost: one.lost + sign * other.lost,
+    'not-archived-by-rule': one['not-archived-by-rule'] + sign * other['not-archived-by-rule'],
   };
 }
 

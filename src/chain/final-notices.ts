@@ -26,9 +26,11 @@ export interface FinalNoticeModules {
   readonly chain: Pick<ChainState, 'finalHeight' | 'isCurrent'> & {
     readonly moved: Pick<Notifier, 'notifications' | 'notify' | 'wait'>;
   };
-  readonly index: Pick<ChainIndex, 'occurrences'>;
+  readonly catalog: {
+    readonly chain: Pick<ChainIndex, 'occurrences'>;
+    readonly subscriptions: Pick<SubscriptionLedger, 'all' | 'put' | 'remove'>;
+  };
   readonly archive: Pick<ArchiveView, 'record'>;
-  readonly ledger: Pick<SubscriptionLedger, 'all' | 'put' | 'remove'>;
   readonly sender: Pick<SignedSender, 'send'>;
   readonly conditions: Pick<ConditionBoard, 'set' | 'setError'>;
   readonly clock: Clock;
@@ -91,7 +93,7 @@ export class FinalNotices implements SubscriptionView {
 
   constructor(modules: FinalNoticeModules) {
     this.#modules = modules;
-    this.#waiting = new Map(modules.ledger.all().map((subscription) => [subscription.id, subscription]));
+    this.#waiting = new Map(modules.catalog.subscriptions.all().map((subscription) => [subscription.id, subscription]));
   }
 
   list(): readonly SubscriptionEntry[] {
@@ -114,7 +116,7 @@ export class FinalNotices implements SubscriptionView {
     const secret = `whsec_${randomBytes(32).toString('base64')}`;
     const createdMs = this.#modules.clock.wallMs();
     const subscription = { id: randomUUID(), versionHash, hashType, url, secret, createdMs };
-    this.#modules.ledger.put(subscription);
+    this.#modules.catalog.subscriptions.put(subscription);
     this.#waiting.set(subscription.id, subscription);
     this.#modules.chain.moved.notify();
     return { ...this.#describe(subscription), secret };
@@ -128,7 +130,7 @@ export class FinalNotices implements SubscriptionView {
         hint: 'GET /admin/subscriptions lists those that wait; a delivered one is gone.',
       });
     }
-    this.#modules.ledger.remove(id);
+    this.#modules.catalog.subscriptions.remove(id);
     this.#forget(known);
     return this.#describe(known);
   }
@@ -157,7 +159,7 @@ export class FinalNotices implements SubscriptionView {
 
   /** The subscriptions whose hash is final, and whose receiver is not resting. */
   #due(): Due[] {
-    const { chain, index, clock } = this.#modules;
+    const { chain, catalog, clock } = this.#modules;
     const { finalHeight, isCurrent } = chain;
     // While the walk is behind the node, a reorganisation that is not walked yet may take a final block back.
     if (finalHeight === null || !isCurrent) return [];
@@ -169,7 +171,7 @@ export class FinalNotices implements SubscriptionView {
       const { versionHash, hashType } = subscription;
       const types = hashType === null ? HASH_TYPES : [hashType];
       const [occurrence] = types
-        .flatMap((type) => index.occurrences({ hashType: type, versionHash }, null, 1))
+        .flatMap((type) => catalog.chain.occurrences({ hashType: type, versionHash }, null, 1))
         .filter(({ height }) => height <= finalHeight);
       if (occurrence !== undefined) due.push({ subscription, occurrence });
     }
@@ -208,7 +210,7 @@ export class FinalNotices implements SubscriptionView {
     const state =
       found.kind === 'found'
         ? found.record.state
-        : found.kind === 'lost' || found.kind === 'withheld'
+        : found.kind === 'lost' || found.kind === 'withheld' || found.kind === 'not-archived-by-rule'
           ? found.kind
           : null;
     const named = { version: NOTICE_VERSION, id, event: 'final', at, archiver: archiverId } as const;
@@ -216,8 +218,8 @@ export class FinalNotices implements SubscriptionView {
   }
 
   #isStillDue({ id }: Subscription, { versionHash, hashType, height, blockHash }: PlacedOccurrence): boolean {
-    const { chain, index } = this.#modules;
-    const [first] = index.occurrences({ versionHash, hashType }, null, 1);
+    const { chain, catalog } = this.#modules;
+    const [first] = catalog.chain.occurrences({ versionHash, hashType }, null, 1);
     const isThere = first?.height === height && first.blockHash === blockHash;
     const isFinal = chain.isCurrent && chain.finalHeight !== null && height <= chain.finalHeight;
     return isThere && isFinal && this.#waiting.has(id);
@@ -227,7 +229,7 @@ export class FinalNotices implements SubscriptionView {
     for (const id of this.#delivered) {
       const subscription = this.#waiting.get(id);
       if (subscription !== undefined) this.#forget(subscription);
-      this.#modules.ledger.remove(id);
+      this.#modules.catalog.subscriptions.remove(id);
       this.#delivered.delete(id);
     }
   }

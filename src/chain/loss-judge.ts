@@ -8,6 +8,7 @@ import { messageOf } from '../core/blob/errors.ts';
 import type { ContentName, HashType, VersionHash } from '../core/blob/ids.ts';
 import { deadlineOf, MAX_BLOB_BYTES, RETENTION_SECONDS } from '../core/blob/limits.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import { Notifier } from '../core/notifier.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { type Next, pause, runLoop } from '../core/time/run-loop.ts';
@@ -81,6 +82,7 @@ interface Asked {
  */
 export class LossJudge {
   readonly #modules: LossModules;
+  readonly #wake: Notifier;
   readonly #resting = new Map<VersionHash, number>();
   /** Every configured source. */
   readonly #everybody: readonly Asked[];
@@ -89,8 +91,10 @@ export class LossJudge {
   /** true when a source did not answer, so that the recorded losses must be compared once more. */
   #isIncomplete = false;
 
-  constructor(modules: LossModules) {
+  /** @param changes notifies when the list of the node is current, and when the node has been asked for everything */
+  constructor(modules: LossModules, changes: Notifier) {
     this.#modules = modules;
+    this.#wake = Notifier.following(modules.chain.moved, modules.catalog.evidence.takenOver, changes);
     this.#everybody = [
       ...[...modules.sources, ...modules.peers].map((source) => ({
         name: source.name,
@@ -106,7 +110,7 @@ export class LossJudge {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { chain, conditions } = this.#modules;
+    const { conditions } = this.#modules;
     const step = async (): Promise<Next> => {
       const startedMs = this.#modules.clock.steadyMs();
       await this.#tellRevoked(signal);
@@ -119,13 +123,17 @@ export class LossJudge {
       await pause((this.#modules.clock.steadyMs() - startedMs) * REST_FACTOR, signal);
       return 0;
     };
-    await runLoop('chain:loss', step, { signal, backoff: BACKOFF.local, wake: chain.moved, conditions });
+    await runLoop('chain:loss', step, { signal, backoff: BACKOFF.local, wake: this.#wake, conditions });
   }
 
-  /** Reasons to wait: a node that catches up lacks blobs that it will have. */
+  /**
+   * Reasons to wait: a node that catches up lacks blobs that it will have, and a new catalog does not know yet what a rule left
+   * out.
+   */
   #mayJudge(): number | null {
-    const { poller, chain } = this.#modules;
+    const { catalog, poller, chain } = this.#modules;
     const { tip } = poller.state;
+    if (!catalog.evidence.isTakenOver) return null;
     return tip !== null && poller.isListCurrent() && chain.isWalked ? tip.medianTimeSeconds : null;
   }
 
@@ -146,11 +154,16 @@ export class LossJudge {
       const loss = await this.#judge(wanted, signal);
       if (loss !== null) losses.push(loss);
     }
-    // The branch may have changed while the sources answered.
-    const lost = losses.filter(
-      (loss) => catalog.chain.lastHeight(loss) === loss.upToHeight && !catalog.withheld.has(loss),
+    // The branch may have changed while the sources answered. Custom bytes may have come. A list may have told a size that a rule
+    // leaves out.
+    const missing = losses.filter(
+      (loss) =>
+        catalog.chain.lastHeight(loss) === loss.upToHeight &&
+        !catalog.withheld.has(loss) &&
+        !catalog.leftOut.has(loss.versionHash) &&
+        !catalog.custom.has(loss.versionHash),
     );
-    if (lost.length > 0) catalog.losses.record(lost);
+    const lost = missing.length > 0 ? catalog.losses.record(missing) : [];
     for (const { hashType, versionHash } of lost) activity.emit('lost', { hashType, versionHash });
     return overdue.length;
   }
@@ -205,15 +218,21 @@ export class LossJudge {
     };
     const answers = await this.#askAll(newcomers, wanted, signal);
     if (answers === null) this.#isIncomplete = true;
-    else if (!isOpen() && catalog.chain.lastHeight(loss) === loss.upToHeight) {
+    else if (!isOpen() && this.#stillStands(loss)) {
       catalog.losses.record([{ ...loss, answers: [...loss.answers, ...answers] }]);
     }
     return true;
   }
 
+  /** The bytes may have turned up, or the block have left the branch, while the sources answered. */
+  #stillStands(loss: RecordedLoss): boolean {
+    const { catalog } = this.#modules;
+    return catalog.losses.find(loss) !== null && catalog.chain.lastHeight(loss) === loss.upToHeight;
+  }
+
   /**
-   * Resolves to null when some source has the bytes, which are then archived, or when one did not answer and will be
-   * asked again.
+   * Resolves to null when some source has the bytes, which are then archived, or when one did not answer: all are asked
+   * again later. One that does not answer keeps nothing of the others from being found.
    */
   async #askAll(
     everybody: readonly Asked[],
@@ -225,10 +244,7 @@ export class LossJudge {
     const answers: AbsenceAnswer[] = [];
     for (const { name, isPeer, ask } of everybody) {
       const answer = await ask(wanted, signal);
-      if (answer === 'no-answer') {
-        this.#resting.set(versionHash, this.#modules.clock.steadyMs() + UNANSWERED_REST_MS);
-        return null;
-      }
+      if (answer === 'no-answer') continue;
       if (typeof answer !== 'string') {
         await this.#save(answer, wanted, signal);
         if (isPeer) this.#modules.catalog.recordGiver(wanted, name);
@@ -236,7 +252,9 @@ export class LossJudge {
       }
       answers.push({ source: name, answered: answer, at: new Date(clock.wallMs()).toISOString() });
     }
-    return answers;
+    if (answers.length === everybody.length) return answers;
+    this.#resting.set(versionHash, clock.steadyMs() + UNANSWERED_REST_MS);
+    return null;
   }
 
   /** Saves a blob from this process's memory, whatever other copies exist. */

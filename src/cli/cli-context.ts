@@ -18,8 +18,19 @@ export interface CliContext {
 export const EXIT = { done: 0, failed: 1, usage: 2, missing: 3, interrupted: 130, terminated: 143 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
+/** Control characters, which a terminal obeys; line ends and tabs are our own. */
+const OBEYED = /(?![\t\n])\p{Cc}/gu;
+
+/**
+ * The text with nothing in it that a terminal obeys: nodes, peers and buckets choose the words of what they refuse. It is
+ * escaped as in JSON, which stays the same value.
+ */
+export function disarmed(text: string): string {
+  return text.replaceAll(OBEYED, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
 export function print(context: CliContext, text: string): void {
-  context.stdout.write(`${text}\n`);
+  context.stdout.write(`${disarmed(text)}\n`);
 }
 
 export function printJson(context: CliContext, value: unknown): void {

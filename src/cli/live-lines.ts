@@ -1,6 +1,6 @@
 import { createLogUpdate } from 'log-update';
 import { SYSTEM_CLOCK } from '../core/time/clock.ts';
-import { type CliContext, print } from './cli-context.ts';
+import { type CliContext, disarmed, print } from './cli-context.ts';
 
 /** Progress of a long command: lines that stay, and below them one live line. */
 export interface LiveLines {
@@ -22,7 +22,7 @@ export function liveLines(context: CliContext): LiveLines {
       print(context, text);
     },
     state(text) {
-      if (live !== null) live(text);
+      if (live !== null) live(disarmed(text));
       else if (SYSTEM_CLOCK.steadyMs() - linedMs >= LINE_MS) {
         print(context, text);
         linedMs = SYSTEM_CLOCK.steadyMs();

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { HoldfastError, messageOf } from '../core/blob/errors.ts';
-import { type CliContext, EXIT, type ExitCode, interruptedCode } from './cli-context.ts';
+import { type CliContext, disarmed, EXIT, type ExitCode, interruptedCode } from './cli-context.ts';
 import { exitCodeOf } from './exit-code.ts';
 import { InterruptedError } from './interrupted.ts';
 import { type ListedVerb, VERBS } from './verb-list.ts';
@@ -84,7 +84,7 @@ function explain(error: unknown, context: CliContext): ExitCode {
     if (isInterrupted) context.stderr.write(`  ${error.hint}\n`);
     return interruptedCode(context.signal);
   }
-  context.stderr.write(`holdfast: ${messageOf(error)}\n`);
-  if (error instanceof HoldfastError) context.stderr.write(`  ${error.hint}\n`);
+  context.stderr.write(disarmed(`holdfast: ${messageOf(error)}\n`));
+  if (error instanceof HoldfastError) context.stderr.write(disarmed(`  ${error.hint}\n`));
   return exitCodeOf(error);
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { describeBytes, describeCount, describeSeconds } from './describe.ts';
+import { textTable } from './text-table.ts';
 
 const count = z.number();
 /** Members of `/v1/status` that the commands read; `--json` prints all of it. */
@@ -60,6 +61,9 @@ export const statusReport = z.looseObject({
     }),
   ),
   withheld: z.looseObject({ count }),
+  archiveRule: z
+    .looseObject({ says: z.string().nullable(), notArchived: count, since: z.string().nullable() })
+    .default({ says: null, notArchived: 0, since: null }),
   smallestSlackSeconds: count.nullable(),
   /** The most severe first. */
   conditions: z.array(
@@ -105,8 +109,8 @@ interface Verdict {
 const MAX_LAG_BLOCKS = 2;
 const STATES: Readonly<Record<string, string>> = {
   good: 'in use',
-  'not-admitted': 'NOT IN USE: not reached yet, or refused',
-  'left-alone': 'NOT IN USE: it failed, and is tried again after a pause',
+  'not-admitted': 'NOT IN USE: not let in',
+  'left-alone': 'NOT IN USE: it failed',
 };
 const PEER_STATES: Readonly<Record<string, string>> = {
   good: 'answers',
@@ -131,29 +135,43 @@ export function showStatusReport(report: StatusReport, { address, jobs, nowMs }:
     `seen     ${content.seen} (not here yet; ${content.failing} failed at least once)`,
     `at risk  ${content.atRisk === null ? 'cannot tell: the node has not named its tip' : content.atRisk}`,
     `slack    ${slack === null ? 'nothing is waiting' : `${describeSeconds(slack)} until the node may prune the next blob that is not here`}`,
-    ...report.backends.map(backendLine),
     `disk     ${diskLine(report.local)}`,
     `lost     ${chain.lost}`,
     `withheld ${withheld.count}`,
-    ...report.peers.map(peerLine),
-    ...jobLines(jobs, nowMs),
+    ...ruleLines(report.archiveRule),
   ];
   const { outage } = chain;
   if (outage !== null && outage.endedAt !== null) {
     const outcome = Object.entries(outage.outcome ?? {}).map(([kind, many]) => `${many} ${kind}`);
     lines.push(`gap      heights ${outage.from} to ${outage.to}, closed ${outage.endedAt}: ${outcome.join(', ')}`);
   }
+  for (const table of [backendTable(report), peerTable(report), jobTable(jobs, nowMs)]) {
+    if (table.length > 0) lines.push('', ...table);
+  }
+  if (report.conditions.length > 0) lines.push('');
   for (const { code, severity, message, hint } of report.conditions) {
     lines.push(`! ${severity}: ${message} (${code})`, `  ${hint}`);
   }
   return lines;
 }
 
-function backendLine(backend: StatusReport['backends'][number]): string {
-  const { id, state, queued, oldestQueuedSeconds: oldest, damaged, freeBytes } = backend;
-  const free = freeBytes === null ? 'how much is free there is not known' : `${describeBytes(freeBytes)} free`;
-  const age = oldest === null ? '' : ` (the oldest for ${describeSeconds(oldest)})`;
-  return `backend  ${id}: ${STATES[state] ?? state}, ${queued} queued${age}, ${damaged} missing or damaged, ${free}`;
+/** Shown where a rule is in force, or has left something out. */
+function ruleLines({ says, notArchived, since }: StatusReport['archiveRule']): string[] {
+  if (says === null && notArchived === 0) return [];
+  const leftOut = `${describeCount(notArchived, 'blob', 'blobs')} not archived`;
+  return [`by rule  ${leftOut}${since === null ? '' : ` since ${since}`}. ${says ?? 'No rule is in force now.'}`];
+}
+
+function backendTable({ backends }: StatusReport): string[] {
+  const rows = backends.map(({ id, state, queued, oldestQueuedSeconds: oldest, damaged, freeBytes }) => [
+    id,
+    STATES[state] ?? state,
+    String(queued),
+    oldest === null ? '-' : describeSeconds(oldest),
+    String(damaged),
+    freeBytes === null ? 'not known' : describeBytes(freeBytes),
+  ]);
+  return textTable(['backend', 'state', '>queued', '>oldest', '>missing or damaged', '>free'], rows);
 }
 
 function diskLine({ mode, bytes, budgetBytes, freeBytes }: StatusReport['local']): string {
@@ -162,40 +180,39 @@ function diskLine({ mode, bytes, budgetBytes, freeBytes }: StatusReport['local']
   return `${free}; the data folder ${mode === 'cache' ? 'caches' : 'keeps'} ${describeBytes(bytes)}${mode === 'cache' ? budget : ''}`;
 }
 
-function peerLine({
-  name,
-  state,
-  leftAloneUntil,
-  gave,
-  gaveBytes,
-  wrongBytes,
-  compared,
-  audited,
-}: StatusReport['peers'][number]): string {
-  const until = leftAloneUntil === null ? '' : ` until ${leftAloneUntil}`;
-  const wrong = wrongBytes === 0 ? '' : `, ${wrongBytes} with WRONG BYTES`;
-  const differs = compared === null ? '' : `, ${comparedWords(compared)}`;
-  const proven = audited === null ? '' : `, ${audited.outcomes.good} of ${audited.samples} samples good`;
-  return `peer     ${name}: ${PEER_STATES[state] ?? state}${until}, gave ${gave} (${describeBytes(gaveBytes)})${wrong}${differs}${proven}`;
+function peerTable({ peers }: StatusReport): string[] {
+  const rows = peers.map(({ name, state, leftAloneUntil, gave, gaveBytes, wrongBytes, compared, audited }) => [
+    name,
+    `${PEER_STATES[state] ?? state}${leftAloneUntil === null ? '' : ` until ${leftAloneUntil}`}`,
+    `${gave} (${describeBytes(gaveBytes)})`,
+    wrongBytes === 0 ? '-' : `${wrongBytes} WRONG`,
+    audited === null ? '-' : `${audited.outcomes.good} of ${audited.samples}`,
+    compared === null ? '-' : comparedWords(compared),
+  ]);
+  return textTable(['peer', 'state', '>gave', '>wrong bytes', '>samples good', 'compared'], rows);
 }
 
 function comparedWords({ extent, onlyThere, onlyHere }: NonNullable<StatusReport['peers'][number]['compared']>) {
   if (extent === 'none') return 'NOT COMPARABLE: no block in common';
   const found = `${onlyThere} only there, ${onlyHere} only here`;
-  return extent === 'partial' ? `comparison ENDED EARLY: at least ${found}` : `compared: ${found}`;
+  return extent === 'partial' ? `ENDED EARLY: at least ${found}` : found;
 }
 
 /** Shows the newest job of each kind, which is the running one if any runs. */
-function jobLines(jobs: Jobs | null, nowMs: number): string[] {
+function jobTable(jobs: Jobs | null, nowMs: number): string[] {
   if (jobs === null) return ['jobs     not shown: they take the local socket, or a token of an operator'];
-  const newest = new Map(jobs.map((one) => [one.kind, one]));
-  if (newest.size === 0) return ['jobs     none since the start'];
-  return [...newest.values()].map(({ kind, state, startedAt, endedAt, outcome, failure }) => {
-    const ago = (since: string) => describeSeconds(Math.max(0, (nowMs - Date.parse(since)) / 1_000));
-    if (endedAt === null) return `job      ${kind}: runs for ${ago(startedAt)}`;
-    const found = outcome === null || outcome.exitCode === 0 ? '' : ` with exit code ${outcome.exitCode}`;
-    return `job      ${kind}: ${state}${found} ${ago(endedAt)} ago${failure === null ? '' : `: ${failure.message}`}`;
-  });
+  const newest = [...new Map(jobs.map((one) => [one.kind, one])).values()];
+  if (newest.length === 0) return ['jobs     none since the start'];
+  const ago = (since: string) => describeSeconds(Math.max(0, (nowMs - Date.parse(since)) / 1_000));
+  const rows = newest.map(({ kind, state, startedAt, endedAt, outcome }) => [
+    kind,
+    endedAt === null ? 'runs' : state,
+    endedAt === null ? `for ${ago(startedAt)}` : `${ago(endedAt)} ago`,
+    outcome === null ? '-' : String(outcome.exitCode),
+  ]);
+  // A sentence of any length would make a column as wide: it stands below.
+  const failures = newest.flatMap(({ kind, failure }) => (failure === null ? [] : [`! ${kind}: ${failure.message}`]));
+  return [...textTable(['job', 'state', '>when', '>exit code'], rows), ...failures];
 }
 
 /** Standing for the exit code of `holdfast status --check`. */

@@ -89,7 +89,7 @@ export function attestationLines({ statement }: Attestation): string[] {
   return [
     `statement ${number} of the archiver ${archiver}, made ${at}`,
     `chain ${chain}, heights ${from} to ${to}, block ${blockHash}`,
-    `${counts.stored} occurrences stored, ${counts.missing} missing, ${counts.custom} custom, ${counts.withheld} withheld, ${counts.lost} lost; ${unclear} transactions unclear`,
+    `${counts.stored} occurrences stored, ${counts.missing} missing, ${counts.custom} custom, ${counts.withheld} withheld, ${counts.lost} lost, ${counts['not-archived-by-rule']} not archived by rule; ${unclear} transactions unclear`,
     `inventory ${root}`,
     `key ${key}`,
   ];

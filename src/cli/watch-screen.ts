@@ -2,7 +2,7 @@ import { createLogUpdate } from 'log-update';
 import { messageOf } from '../core/blob/errors.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
 import { type Next, runLoop } from '../core/time/run-loop.ts';
-import { type CliContext, print } from './cli-context.ts';
+import { type CliContext, disarmed, print } from './cli-context.ts';
 
 const REDRAW_MS = 2_000;
 
@@ -14,7 +14,7 @@ export async function watchScreen(look: () => Promise<readonly string[]>, contex
   const live = context.stdout.isTTY === true ? createLogUpdate(context.stdout) : null;
   const show = (lines: readonly string[]) => {
     if (live === null) print(context, `${lines.join('\n')}\n`);
-    else live(lines.join('\n'));
+    else live(disarmed(lines.join('\n')));
   };
   const step = async (): Promise<Next> => {
     show(await look());

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ALERT_FORMATS } from '../core/alerts/alert-formats.ts';
+import { MAX_BLOB_BYTES } from '../core/blob/limits.ts';
 import { LOG_FORMATS, LOG_LEVELS } from '../core/observability/log-levels.ts';
 import { DIALECTS } from '../node/method-table.ts';
 import {
@@ -192,6 +193,18 @@ export const SETTINGS = {
     text.nullable(),
     null,
     'For serve: file of withheld version hashes, one per line.',
+  ),
+  archiveMaxBlobBytes: setting(
+    'archive.maxBlobBytes',
+    bytes(1, MAX_BLOB_BYTES).nullable(),
+    null,
+    'Largest blob in bytes that is archived, or a size like 64KiB. Larger blobs are not fetched, and answered as not archived by rule. Without it, every size.',
+  ),
+  archiveAllowFile: setting(
+    'archive.allowFile',
+    text.nullable(),
+    null,
+    'File of version hashes that are archived whatever their size, one per line, read at the start. Without archive.maxBlobBytes, nothing else is archived.',
   ),
   localMode: setting(
     'local.mode',

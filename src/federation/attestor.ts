@@ -1,13 +1,8 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import { ArchiveError } from '../core/archive-errors.ts';
 import type { Clock } from '../core/time/clock.ts';
-import {
-  type Attestation,
-  type AttestationStatement,
-  parseAttestation,
-  type Signed,
-  type Succession,
-} from '../verify/attestation.ts';
+import { type Attestation, type AttestationStatement, parseAttestation } from '../verify/attestation.ts';
+import type { Signed, Succession } from '../verify/signed-statement.ts';
 import type { ArchiveStatus } from '../view/archive-view.ts';
 import type { AskedAttestation, AttestationView } from '../view/attestation-view.ts';
 import type { Inventories } from './inventories.ts';

@@ -1,3 +1,4 @@
+import { setImmediate as letOthersWork } from 'node:timers/promises';
 import type { BlockHash, ContentName } from '../core/blob/ids.ts';
 import { MAX_BLOBS_PER_BLOCK } from '../core/blob/limits.ts';
 import type { HeightRange } from '../core/height-range.ts';
@@ -22,7 +23,7 @@ type DrawnField = 'hashType' | 'versionHash' | 'txid' | 'vout';
 /** `bytes` hash to the name. The other outcomes are the archive's positive answers; it throws where it gave none. */
 export type BlobAnswer =
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
-  | { readonly kind: 'absent' | 'withheld' | 'wrong-bytes' };
+  | { readonly kind: 'absent' | 'withheld' | 'not-archived-by-rule' | 'wrong-bytes' };
 
 export interface AuditedArchive {
   blob(name: ContentName, signal: AbortSignal): Promise<BlobAnswer>;
@@ -30,7 +31,10 @@ export interface AuditedArchive {
   proofs(name: ContentName, signal: AbortSignal): Promise<readonly unknown[] | null>;
 }
 
-/** `no-proof`: the bytes are right, and no proof of them holds. `withheld` was taken down; `no-answer` says nothing. */
+/**
+ * `no-proof`: the bytes are right, and no proof of them holds. `withheld` was taken down; `not-archived-by-rule` is what a rule of
+ * the archive's operator leaves out; `no-answer` says nothing.
+ */
 export type SampleOutcome = 'good' | BlobFailure | 'no-proof' | 'no-answer';
 type BlobFailure = Exclude<BlobAnswer['kind'], 'bytes'>;
 
@@ -71,6 +75,8 @@ export const CONFIDENCE = 0.99;
 const MAX_FAILURES = 1_000;
 /** A range with few blobs is drawn from in vain so often; there are fewer samples then. */
 const DRAWS_A_SAMPLE = 1_024;
+/** A catalog answers a draw at once: after so many in a row others have their turn. */
+const DRAWS_A_TURN = 32;
 /**
  * An answer has at most so many records: of content that is on chain more often, not the one that was drawn may be there. Of
  * those that are, one counts where its block is on the chain, for anybody can write a header.
@@ -89,6 +95,7 @@ export async function drawOccurrences(
 ): Promise<Drawn[]> {
   const drawn: Drawn[] = [];
   for (let draw = 0; draw < samples * DRAWS_A_SAMPLE && drawn.length < samples; draw += 1) {
+    if (draw % DRAWS_A_TURN === DRAWS_A_TURN - 1) await letOthersWork();
     signal.throwIfAborted();
     const height = range.from + random(range.to - range.from + 1);
     const place = random(MAX_BLOBS_PER_BLOCK);
@@ -108,7 +115,10 @@ export async function auditArchive(
   options: Pick<AuditOptions, 'range' | 'hasher' | 'hashAt' | 'steadyMs'>,
   signal: AbortSignal,
 ): Promise<ArchiveAudit> {
-  const outcomes = { good: 0, absent: 0, withheld: 0, 'wrong-bytes': 0, 'no-proof': 0, 'no-answer': 0 };
+  const outcomes = {
+    ...{ good: 0, absent: 0, withheld: 0, 'not-archived-by-rule': 0 },
+    ...{ 'wrong-bytes': 0, 'no-proof': 0, 'no-answer': 0 },
+  };
   const failures: Sample[] = [];
   const latencies: number[] = [];
   for (const sample of drawn) {

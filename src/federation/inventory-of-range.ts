@@ -5,11 +5,11 @@ import {
   digestOfBlock,
   digestText,
   type Holding,
-  type HoldingCounts,
   HoldingRuns,
   holdingsOf,
   InventoryTree,
   spanOf,
+  zeroHoldings,
 } from '../verify/inventory.ts';
 import type { InventoryPart } from '../view/inventory-view.ts';
 
@@ -38,7 +38,7 @@ export async function inventoryOf(
   const isListed = total <= MAX_LISTED;
   const runs = new HoldingRuns();
   const whole = new InventoryTree(hasher);
-  const sum = zeroCounts();
+  const sum = zeroHoldings();
   const parts: InventoryPart[] = [];
   const partHeights = isListed ? 2 ** 32 : heightsOfPart(from, to, total);
   let part: OpenPart | null = null;
@@ -80,11 +80,7 @@ interface OpenPart {
 }
 
 function openPart(from: number, to: number, hasher: BlobHasher): OpenPart {
-  return { from, to, tree: new InventoryTree(hasher), counts: zeroCounts() };
-}
-
-function zeroCounts(): { -readonly [holding in keyof HoldingCounts]: number } {
-  return { missing: 0, stored: 0, lost: 0, withheld: 0, custom: 0 };
+  return { from, to, tree: new InventoryTree(hasher), counts: zeroHoldings() };
 }
 
 /** The smallest power of two of which so few aligned stretches make up the range: 256, or fewer where it has few occurrences. */

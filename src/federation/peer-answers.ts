@@ -8,7 +8,14 @@ const MAX_HELD_CHARS = 65_536;
 const height = z.int().min(0).max(MAX_HEIGHT);
 const hash = z.string().regex(/^[0-9a-f]{64}$/);
 const count = z.int().nonnegative();
-const counts = z.object({ missing: count, stored: count, lost: count, withheld: count, custom: count });
+const counts = z.object({
+  missing: count,
+  stored: count,
+  lost: count,
+  withheld: count,
+  custom: count,
+  'not-archived-by-rule': count,
+});
 const part = z.object({ from: height, to: height, counts, digest: hash });
 
 /** The answer of another Holdfast to `/v1/inventory`, as far as it is compared. */

@@ -44,6 +44,8 @@ type Tally = { -readonly [K in keyof PeerComparison]: PeerComparison[K] };
  */
 export class PeerComparer {
   readonly #modules: PeerComparerModules;
+  /** Peers that showed an inventory since the start: without one, nothing is compared with them. */
+  readonly #comparable = new WeakSet<Peer>();
 
   constructor(modules: PeerComparerModules) {
     this.#modules = modules;
@@ -52,10 +54,12 @@ export class PeerComparer {
   /** When, its caller says. A peer that cannot be compared is told, and keeps no other from it. */
   async run(signal: AbortSignal): Promise<void> {
     for (const peer of this.#modules.peers) {
+      const tally = this.#newTally(peer);
       try {
-        await this.#visit(peer, signal);
+        await this.#visit(peer, tally, signal);
       } catch (error) {
         if (signal.aborted) return;
+        peer.compared = tally;
         this.#modules.conditions.set(`peer:${peer.name}:inventory`, {
           code: 'peer/not-compared',
           message: `What ${peer.name} holds could not be compared with what is held here: ${messageOf(error)}`,
@@ -66,28 +70,37 @@ export class PeerComparer {
     }
   }
 
-  async #visit(peer: Peer, signal: AbortSignal): Promise<void> {
+  async #visit(peer: Peer, tally: Tally, signal: AbortSignal): Promise<void> {
     const attestation = await peer.question('v1/attestation', signal);
     if (attestation !== null) await this.#modules.statements.see(peer.name, attestation);
     const theirs = await this.#inventoryOf(peer, '', signal);
+    if (theirs !== null) this.#comparable.add(peer);
+    else if (!peer.isResting && !this.#comparable.has(peer)) this.#forgetComparison(peer);
     const lookup = await this.#modules.inventories.inventory(null, null, signal);
     // A range that this archive cannot tell of itself now is compared with no peer.
     if (lookup.kind === 'unavailable') return;
     const ours = lookup.inventory;
     if (theirs === null) return await askForOne(peer, ours, this.#modules.catalog, signal);
-    const tally = this.#newTally();
     const range = { from: Math.max(ours.from, theirs.from), to: Math.min(ours.to, theirs.to) };
+    const isShared = theirs.chain === ours.chain && range.from <= range.to;
+    if (isShared) tally.extent = await this.#compare(peer, range, tally, signal);
+    else tally.extent = 'none';
     if (theirs.chain !== ours.chain) tally.contradiction = 'It is of another chain.';
-    else if (range.from <= range.to) await this.#compare(peer, range, tally, signal);
+    if (tally.extent !== 'partial') tally.endedAt = tally.at;
     peer.compared = tally;
     this.#tell(peer, tally);
-    if (tally.contradiction === null && range.from <= range.to) await this.#audit(peer, range, signal);
+    if (isShared && tally.contradiction === null) await this.#audit(peer, range, signal);
   }
 
-  async #compare(peer: Peer, range: HeightRange, tally: Tally, signal: AbortSignal): Promise<void> {
+  /** The peer did not answer before, and has no inventory: no comparison with it failed, and none is overdue. */
+  #forgetComparison(peer: Peer): void {
+    peer.compared = null;
+    this.#modules.conditions.set(`peer:${peer.name}:inventory`, null);
+  }
+
+  async #compare(peer: Peer, range: HeightRange, tally: Tally, signal: AbortSignal): Promise<'whole' | 'partial'> {
     tally.from = range.from;
     tally.to = range.to;
-    tally.extent = 'partial';
     let questions = 0;
     const theirs = async (from: number, to: number): Promise<ComparedInventory> => {
       questions += 1;
@@ -104,9 +117,9 @@ export class PeerComparer {
       if (difference.kind === 'contradiction')
         tally.contradiction ??= `${difference.says} (Heights ${difference.from} to ${difference.to}.)`;
       else await this.#settle(peer, difference, tally, signal);
-      if (questions > MAX_QUESTIONS || tally.notGiven >= MAX_NOT_GIVEN || peer.isResting) return;
+      if (questions > MAX_QUESTIONS || tally.notGiven >= MAX_NOT_GIVEN || peer.isResting) return 'partial';
     }
-    tally.extent = 'whole';
+    return 'whole';
   }
 
   async #settle(peer: Peer, range: DifferentRange, tally: Tally, signal: AbortSignal): Promise<void> {
@@ -149,7 +162,8 @@ export class PeerComparer {
     const isHeld = catalog.find(versionHash).some((entry) => entry.hashType === hashType && entry.state !== 'seen');
     if (isHeld || catalog.withheld.has(claimed)) return 'not-now';
     const blob = await peer.claim({ hashType, versionHash }, signal);
-    if (blob === 'absent') return 'absent';
+    // The inventory of the peer says `stored`: a rule is no reason then.
+    if (blob === 'absent' || blob === 'not-archived-by-rule') return 'absent';
     if (blob === null || typeof blob === 'string') return 'not-now';
     try {
       const wanted = catalog.findQueued(versionHash);
@@ -180,6 +194,7 @@ export class PeerComparer {
         good: sum('good'),
         absent: sum('absent'),
         withheld: sum('withheld'),
+        'not-archived-by-rule': sum('not-archived-by-rule'),
         'wrong-bytes': sum('wrong-bytes'),
         'no-proof': sum('no-proof'),
         'no-answer': sum('no-answer'),
@@ -198,10 +213,11 @@ export class PeerComparer {
     throw new Error(`${peer.name} answers no inventory: ${messageOf(found.error)}`);
   }
 
-  #newTally(): Tally {
+  #newTally({ compared }: Peer): Tally {
     const at = new Date(this.#modules.clock.wallMs()).toISOString();
     const counts = { onlyThere: 0, onlyHere: 0, fetched: 0, notGiven: 0 };
-    return { at, extent: 'none', from: null, to: null, ...counts, contradiction: null };
+    const endedAt = compared?.endedAt ?? at;
+    return { at, endedAt, extent: 'partial', from: null, to: null, ...counts, contradiction: null };
   }
 
   #tell({ name }: Peer, { contradiction, notGiven }: PeerComparison): void {

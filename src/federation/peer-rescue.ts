@@ -30,7 +30,9 @@ export class PeerRescue {
   /** The peers, asked in this order. */
   readonly #peers: readonly Peer[];
   readonly #catalog: Catalog;
-  readonly #poller: { readonly state: { readonly tip: ChainTip | null }; readonly changes: Notifier };
+  readonly #poller: { readonly state: { readonly tip: ChainTip | null } };
+  /** Notifies when the node has listed something, and when it has been asked for everything. */
+  readonly #changes: Notifier;
   readonly #spooler: Pick<Spooler, 'spool'>;
   readonly #conditions: ConditionBoard;
   readonly #clock: Clock;
@@ -39,7 +41,8 @@ export class PeerRescue {
   constructor(
     peers: readonly Peer[],
     catalog: Catalog,
-    poller: { readonly state: { readonly tip: ChainTip | null }; readonly changes: Notifier },
+    poller: { readonly state: { readonly tip: ChainTip | null } },
+    changes: Notifier,
     spooler: Pick<Spooler, 'spool'>,
     conditions: ConditionBoard,
     clock: Clock,
@@ -47,19 +50,20 @@ export class PeerRescue {
     this.#peers = peers;
     this.#catalog = catalog;
     this.#poller = poller;
+    this.#changes = changes;
     this.#spooler = spooler;
     this.#conditions = conditions;
     this.#clock = clock;
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const [peers, poller, conditions] = [this.#peers, this.#poller, this.#conditions];
+    const [peers, changes, conditions] = [this.#peers, this.#changes, this.#conditions];
     if (peers.length === 0) return;
     const step = async (): Promise<Next> => ((await this.#rescueSome(signal)) ? 0 : LOOK_MS);
     await runLoop('peers', step, {
       signal,
       backoff: BACKOFF.local,
-      wake: poller.changes,
+      wake: changes,
       conditions,
       blocksReadiness: false,
     });

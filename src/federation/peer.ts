@@ -99,11 +99,15 @@ export class Peer {
   }
 
   /** Asks for a blob that it may hold; null: it did not answer, or is left alone. */
-  async claim(name: ContentName, signal: AbortSignal): Promise<VerifiedBlob | EmptyAnswer | null> {
+  async claim(
+    name: ContentName,
+    signal: AbortSignal,
+  ): Promise<VerifiedBlob | EmptyAnswer | 'not-archived-by-rule' | null> {
     if (this.isResting) return null;
     const answer = await this.#ask(name, signal);
     if (answer.kind === 'found') return answer.blob;
-    return answer.kind === 'empty' ? answer.answered : null;
+    if (answer.kind !== 'empty') return null;
+    return answer.byRule === true ? 'not-archived-by-rule' : answer.answered;
   }
 
   /** The answer of a Holdfast to a GET; null: it is none, has nothing there, or is left alone. Throws where it does not answer. */

@@ -52,7 +52,9 @@ export class Receipts implements ReceiptView {
     const standing = genesis === null ? null : this.#standing(name);
     if (genesis !== null && standing !== null) return { kind: 'found', receipt: this.#sign(genesis, standing) };
     const lookup = await this.#modules.records.record(name, signal, null);
-    return lookup.kind === 'found' ? notYet(lookup.record.state === 'stored') : lookup;
+    if (lookup.kind !== 'found') return lookup;
+    const { rule, seenAt, state } = lookup.record;
+    return rule === null ? notYet(state === 'stored') : { kind: 'not-archived-by-rule', since: seenAt, rule };
   }
 
   #standing({ versionHash, hashType: asked }: NamedHash): Standing | null {

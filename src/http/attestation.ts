@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { AttestationView } from '../view/attestation-view.ts';
 import { jsonAnswer } from './answer.ts';
-import { HEIGHT } from './inventory.ts';
+import { HEIGHT, HOLDING_COUNTS } from './inventory.ts';
 import { HASH_TEXT, NOTHING } from './parameters.ts';
 import { problemAnswer } from './problem.ts';
 import { defineRoute, type Route } from './route.ts';
@@ -57,7 +57,7 @@ const ATTESTATION = z.object({
     to: z.int(),
     blockHash: HASH_TEXT,
     root: HASH_TEXT,
-    counts: z.object({ missing: COUNT, stored: COUNT, lost: COUNT, withheld: COUNT, custom: COUNT }),
+    counts: HOLDING_COUNTS,
     unclear: COUNT,
     at: z.string(),
   }),

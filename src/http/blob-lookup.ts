@@ -25,6 +25,12 @@ export function missingAnswer(lookup: NotGiven, versionHash: VersionHash): Answe
           members: { recordedAt: lookup.loss.recordedAt, sources: lookup.loss.sources },
         },
       );
+    case 'not-archived-by-rule':
+      return problemAnswer(
+        'blob/not-archived-by-rule',
+        `This archive leaves ${versionHash} out by a rule of its operator. ${lookup.rule}`,
+        { members: { rule: lookup.rule, since: lookup.since } },
+      );
     case 'absent':
       return problemAnswer('blob/absent', `There is no blob with version hash ${versionHash}.`);
     case 'unavailable':

@@ -16,6 +16,7 @@ export const LOOKUP_PROBLEMS: readonly ProblemCode[] = [
   'malformed/version-hash',
   'blob/absent',
   'blob/withheld',
+  'blob/not-archived-by-rule',
   'blob/not-fetched-yet',
   'blob/damaged',
   'blob/store-fault',

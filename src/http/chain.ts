@@ -134,7 +134,8 @@ export function proofRoute(view: Pick<ArchiveView, 'record'>, chain: Pick<ChainV
       const proofs = await chain.proofs(name, signal);
       if (proofs.kind === 'found') return jsonAnswer({ records: proofs.records });
       if (proofs.kind === 'unavailable') return cannotTellAnswer(proofs);
-      if (proofs.kind === 'withheld') return missingAnswer(proofs, name.versionHash);
+      if (proofs.kind === 'withheld' || proofs.kind === 'not-archived-by-rule')
+        return missingAnswer(proofs, name.versionHash);
       const lookup = await view.record(name, signal);
       if (lookup.kind !== 'found') return missingAnswer(lookup, name.versionHash);
       const message = 'Its bytes are not here yet, and a record needs their number.';

@@ -20,7 +20,7 @@ import {
   chainLocks,
   networkInfo,
 } from './rpc/chain-calls.ts';
-import { answerRpc, MAX_CALLS, MAX_TOKENS, type RpcCall, sizeOf } from './rpc/envelope.ts';
+import { answerRpc, MAX_CALLS, MAX_TOKENS, type MeasuredBody, measure, type RpcCall } from './rpc/envelope.ts';
 import { type NodePassThrough, passOn } from './rpc/pass-through.ts';
 import type { ReplyPart } from './rpc/reply-body.ts';
 import { RpcError, rpcFault } from './rpc/rpc-error.ts';
@@ -147,6 +147,7 @@ export function facadeRoutes(
   words: PublicWords = ALL_WORDS,
 ): Route[] {
   const wait = new BlockWait(clock);
+  const bodies = new MeasuredBodies();
   return [
     defineRawPostRoute({
       path: FACADE_PATH,
@@ -157,9 +158,10 @@ export function facadeRoutes(
       query: NOTHING,
       describedBody: z.union([CALL, z.array(CALL)]),
       maxBytes: MAX_BODY_BYTES,
-      countRequests: ({ body }) => worthOf(sizeOf(body)),
+      countRequests: ({ body }) => worthOf(bodies.of(body).size),
       async answer({ body, signal, report, client, hold, isTight, sending, releaseMemory }) {
-        await hold(Math.min(sizeOf(body).tokens, MAX_TOKENS) * TOKEN_BYTES);
+        const measured = bodies.of(body);
+        await hold(Math.min(measured.size.tokens, MAX_TOKENS) * TOKEN_BYTES);
         const allowance = { bytesLeft: MAX_DATA_BYTES };
         const isBatch = body.find((byte) => byte > SPACE) !== OPENING_BRACE;
         const context = {
@@ -179,10 +181,21 @@ export function facadeRoutes(
             throw error instanceof RpcError ? error.inWords(words) : error;
           }
         };
-        return answerRpc(body, performing, clock, signal);
+        return answerRpc(measured, performing, clock, signal);
       },
     }),
   ];
+}
+
+/** Bodies that are under way: the charge, the memory and the parser ask how large one is, and it is measured once. */
+class MeasuredBodies {
+  readonly #measured = new WeakMap<Uint8Array, MeasuredBody>();
+
+  of(body: Uint8Array): MeasuredBody {
+    const known = this.#measured.get(body) ?? measure(body);
+    this.#measured.set(body, known);
+    return known;
+  }
 }
 
 async function perform(call: RpcCall, context: CallContext): Promise<readonly ReplyPart[]> {

@@ -27,8 +27,16 @@ export const RANGE_QUERY = z
     error: 'must not be below from',
   });
 
-const COUNTS = z.object({ missing: z.int(), stored: z.int(), lost: z.int(), withheld: z.int(), custom: z.int() });
-const PART = z.object({ from: z.int(), to: z.int(), counts: COUNTS, digest: HASH_TEXT });
+/** Occurrences by what is held of them. */
+export const HOLDING_COUNTS = z.object({
+  missing: z.int(),
+  stored: z.int(),
+  lost: z.int(),
+  withheld: z.int(),
+  custom: z.int(),
+  'not-archived-by-rule': z.int(),
+});
+const PART = z.object({ from: z.int(), to: z.int(), counts: HOLDING_COUNTS, digest: HASH_TEXT });
 const INVENTORY = PART.extend({
   format: z.literal(1),
   chain: HASH_TEXT,

@@ -5,7 +5,7 @@ import { PROBLEMS, type ProblemCode } from './problem-table.ts';
 import { defineRoute, FACADE_PATH, type GoodAnswer, type Route } from './route.ts';
 
 /** The version of the routes, not of the program: a new route or member raises the second number, what breaks clients the first. */
-const API_VERSION = '1.3.0';
+const API_VERSION = '1.4.0';
 
 export const DESCRIPTION_PATH = '/openapi.json';
 
@@ -55,6 +55,9 @@ const PROBLEM = z.looseObject({
   hint: z.string(),
   /** The reason of `blob/withheld` for publication, when the operator gave one. */
   publicReason: z.string().exactOptional(),
+  /** The rule that leaves the blob out, of `blob/not-archived-by-rule`, and since when it does. */
+  rule: z.string().exactOptional(),
+  since: z.string().exactOptional(),
 });
 
 /** The description of all routes, itself included, made of the schemas that decode their requests. */

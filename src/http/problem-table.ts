@@ -25,6 +25,11 @@ export const PROBLEMS = {
     title: 'The blob is withheld by the operator',
     hint: 'Ask another archive: it may serve the blob.',
   },
+  'blob/not-archived-by-rule': {
+    status: 421,
+    title: 'This archive does not archive the blob, by a rule of its operator',
+    hint: 'Ask another archive, or the node while its window lasts: this answer says nothing about whether the blob exists elsewhere.',
+  },
   'reader/needs-archiver': {
     status: 503,
     title: 'This reader has no catalog',

@@ -20,6 +20,10 @@ const IP_ADDRESSES = /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|\[?[0-9a-f:]*::[0-9a-
 const RESOURCE_NAMES = /\barn:[a-z-]+:[^\s"'<>()\\,]+/g;
 /** Node names both sides so, where a certificate is another host's. */
 const CERTIFIED_NAMES = /\b(Host: |DNS:|CN: )[^\s"'<>()\\,;]+/g;
+/** Kubo is a program of Go, which names the other side so where it cannot reach it. */
+const DIALLED = /\b(dial (?:tcp|udp)[46]?|dial (?:tcp|udp)[46]?: lookup) [^\s"'<>()\\,;]*[^\s"'<>()\\,;:]/g;
+/** Ids of access keys, as Garage and AWS name them in what they refuse. */
+const KEY_IDS = /\b(?:GK[0-9a-f]{24}|A[KS]IA[A-Z0-9]{16})\b/g;
 const UNRESOLVED = /\b(ENOTFOUND|EAI_AGAIN|EAI_FAIL) [^\s"'<>()\\,;]+/g;
 
 /** Known places get their names; whatever else looks like an address is called one. */
@@ -40,8 +44,10 @@ export function publicWords(places: readonly NamedPlace[]): PublicWords {
     }
     return said
       .replace(UNRESOLVED, '$1')
+      .replace(KEY_IDS, 'a key')
       .replace(RESOURCE_NAMES, ELSEWHERE)
       .replace(CERTIFIED_NAMES, `$1${ELSEWHERE}`)
+      .replace(DIALLED, `$1 ${ELSEWHERE}`)
       .replace(URLS, ELSEWHERE)
       .replace(IP_ADDRESSES, ELSEWHERE);
   };

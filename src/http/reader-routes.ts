@@ -21,7 +21,7 @@ import { problemAnswer } from './problem.ts';
 import { RECEIPT_PATH } from './receipts.ts';
 import { RECORD } from './record-on-wire.ts';
 import { definePostRoute, defineRawPostRoute, defineRoute, FACADE_PATH, type Route } from './route.ts';
-import { answerRpc } from './rpc/envelope.ts';
+import { answerRpc, measure } from './rpc/envelope.ts';
 import { rpcFault } from './rpc/rpc-error.ts';
 import { type StatusView, statusRoutes } from './status.ts';
 import { windowRoutes } from './window.ts';
@@ -124,7 +124,7 @@ function withoutCatalog(clock: Pick<Clock, 'steadyMs'>): Route[] {
       maxBytes: MAX_BODY_BYTES,
       answer: ({ body, signal }) =>
         answerRpc(
-          body,
+          measure(body),
           async () => {
             throw rpcFault(NO_CATALOG.message, NO_CATALOG.retryAfterSeconds);
           },

@@ -25,9 +25,11 @@ export const RECORD = z.object({
   hashType: z.enum(HASH_TYPES).nullable(),
   /** The name of the blob on IPFS; null while it is not known which hash its name is. */
   cid: z.string().nullable(),
-  state: z.enum(['seen', 'spooled', 'stored', 'withheld']),
+  state: z.enum(['seen', 'spooled', 'stored', 'withheld', 'not-archived-by-rule']),
   /** The reason of a take-down that its operator gave for publication. */
   publicReason: z.string().nullable(),
+  /** The rule of the operator that leaves it out, as it was then. */
+  rule: z.string().nullable(),
   sizeBytes: z.int(),
   listedTxid: HASH_TEXT.nullable(),
   medianTimeSeconds: z.int().nullable(),
@@ -62,6 +64,7 @@ export function recordOnWire(record: ContentRecord): z.input<typeof RECORD> {
     cid: record.hashType === null ? null : String(blobCid({ ...record, hashType: record.hashType })),
     state: record.state,
     publicReason: record.publicReason,
+    rule: record.rule,
     sizeBytes: record.sizeBytes,
     listedTxid: record.listedTxid,
     medianTimeSeconds: record.medianTimeSeconds,

@@ -4,6 +4,7 @@ import type { WindowBlock, WindowPicture, WindowView } from '../view/window-view
 import {
   type BlockOnWire,
   blockOnWire,
+  type ColumnOnWire,
   type FrameOnWire,
   frameOnWire,
   type WindowChangeOnWire,
@@ -41,6 +42,8 @@ export class WindowFeed {
   #blocks = new Map<number, KnownBlock>();
   /** Answers made of the frame that is there now, by the revision that they begin at. */
   readonly #made = new Map<string, Buffer>();
+  /** Digests of what passes a filter of states, by those states. They go with the block. */
+  readonly #digests = new WeakMap<ColumnOnWire, Map<string, string>>();
 
   constructor(view: Pick<ArchiveView, 'status'>, window: WindowView, nowMs: () => number) {
     this.#view = view;
@@ -77,6 +80,15 @@ export class WindowFeed {
     this.#look();
     const since = this.#numberOf(revision);
     return since === null ? null : this.#changeAfter(since);
+  }
+
+  /** The digest of what of this block, or of what waits, passes a filter: made once for all listeners with the same one. */
+  digest(told: ColumnOnWire, filter: string, make: () => string): string {
+    const known = this.#digests.get(told) ?? new Map<string, string>();
+    this.#digests.set(told, known);
+    const digest = known.get(filter) ?? make();
+    known.set(filter, digest);
+    return digest;
   }
 
   #changeAfter(since: number): WindowChangeOnWire {

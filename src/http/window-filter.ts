@@ -7,7 +7,17 @@ import type { BlockOnWire, ColumnOnWire, WindowChangeOnWire, WindowOnWire } from
 /** More of them make an address that is refused as too long. */
 const MAX_HASHES = 16;
 const HASHES = '^(0[xX])?(01)?[0-9a-fA-F]{64}(,(0[xX])?(01)?[0-9a-fA-F]{64}){0,15}$';
-const FILTER_STATES = ['seen', 'at-risk', 'spooled', 'stored', 'lost', 'withheld', 'custom', 'final'] as const;
+const FILTER_STATES = [
+  'seen',
+  'at-risk',
+  'spooled',
+  'stored',
+  'lost',
+  'withheld',
+  'custom',
+  'not-archived-by-rule',
+  'final',
+] as const;
 const STATES = `^(${FILTER_STATES.join('|')})(,(${FILTER_STATES.join('|')}))*$`;
 
 /** Strict: an ignored `hashes=` would look like a filter that nothing passes. */
@@ -39,6 +49,13 @@ export function isFiltering({ hash, state }: WindowFilter): boolean {
 export type WindowEvent =
   | { readonly name: 'window'; readonly data: WindowOnWire }
   | { readonly name: 'change'; readonly data: WindowChangeOnWire };
+
+/** The part of a block that passes the filter of a listener. */
+interface Passing {
+  readonly block: BlockOnWire;
+  /** null: no blob of it passes. */
+  readonly digest: string | null;
+}
 
 /** The window as one listener with a filter sees it. Keeps a digest for each block that has a blob for the listener. */
 export class FilteredWindow {
@@ -80,7 +97,11 @@ export class FilteredWindow {
     for (const height of heights) if (lowest === null || height < lowest) this.#told.delete(height);
     const isTakenBack = heights.some((height) => highest === null || height > highest);
     const changed = this.#newTo(change);
-    if (!isTakenBack && changed.length === 0 && digestOf(this.#column(waiting, false)) === this.#toldWaiting)
+    if (
+      !isTakenBack &&
+      changed.length === 0 &&
+      this.#digest(waiting, this.#column(waiting, false)) === this.#toldWaiting
+    )
       return null;
     return this.#change(change, changed);
   }
@@ -95,42 +116,53 @@ export class FilteredWindow {
   }
 
   /** The changed blocks, without those that the listener has already. */
-  #newTo({ changed }: WindowChangeOnWire): BlockOnWire[] {
-    return this.#passing(changed).filter(
-      (block) => (block.blobs.length > 0 ? digestOf(block) : undefined) !== this.#told.get(block.height),
-    );
+  #newTo({ changed }: WindowChangeOnWire): Passing[] {
+    return this.#passing(changed).filter(({ block, digest }) => digest !== (this.#told.get(block.height) ?? null));
   }
 
   #window(): WindowEvent {
     const { blocks, waiting, ...frame } = this.#feed.window();
-    const passing = this.#passing(blocks).filter(({ blobs }) => blobs.length > 0);
+    const passing = this.#passing(blocks).filter(({ digest }) => digest !== null);
     this.#told.clear();
     this.#remember(passing);
-    return { name: 'window', data: { ...frame, waiting: this.#rememberWaiting(waiting), blocks: passing } };
+    const named = passing.map(({ block }) => block);
+    return { name: 'window', data: { ...frame, waiting: this.#rememberWaiting(waiting), blocks: named } };
   }
 
-  #change({ waiting, ...change }: WindowChangeOnWire, changed: readonly BlockOnWire[]): WindowEvent {
+  #change({ waiting, ...change }: WindowChangeOnWire, passing: readonly Passing[]): WindowEvent {
     const { highest } = change;
     for (const height of this.#told.keys()) if (highest === null || height > highest) this.#told.delete(height);
-    this.#remember(changed);
-    return { name: 'change', data: { ...change, waiting: this.#rememberWaiting(waiting), changed: [...changed] } };
+    this.#remember(passing);
+    const changed = passing.map(({ block }) => block);
+    return { name: 'change', data: { ...change, waiting: this.#rememberWaiting(waiting), changed } };
   }
 
-  #remember(blocks: readonly BlockOnWire[]): void {
-    for (const block of blocks) {
-      if (block.blobs.length > 0) this.#told.set(block.height, digestOf(block));
+  #remember(passing: readonly Passing[]): void {
+    for (const { block, digest } of passing) {
+      if (digest !== null) this.#told.set(block.height, digest);
       else this.#told.delete(block.height);
     }
   }
 
   #rememberWaiting(waiting: ColumnOnWire): ColumnOnWire {
     const passing = this.#column(waiting, false);
-    this.#toldWaiting = digestOf(passing);
+    this.#toldWaiting = this.#digest(waiting, passing);
     return passing;
   }
 
-  #passing(blocks: readonly BlockOnWire[]): BlockOnWire[] {
-    return blocks.map((block) => ({ ...block, ...this.#column(block, block.isFinal) }));
+  #passing(blocks: readonly BlockOnWire[]): Passing[] {
+    return blocks.map((whole) => {
+      const block = { ...whole, ...this.#column(whole, whole.isFinal) };
+      return { block, digest: block.blobs.length === 0 ? null : this.#digest(whole, block) };
+    });
+  }
+
+  /** Few blobs pass a filter of hashes, and hardly two listeners have the same one. A filter of states may pass everything. */
+  #digest(whole: ColumnOnWire, passing: ColumnOnWire): string {
+    const { hash, state = [] } = this.#filter;
+    if (hash !== undefined) return digestOf(passing);
+    const filter = passing.blobs.length === whole.blobs.length ? '' : [...state].toSorted().join(',');
+    return this.#feed.digest(whole, filter, () => digestOf(passing));
   }
 
   /** `hasMore` stays as it is: blobs that the window does not name may pass the filter too. */
@@ -151,6 +183,6 @@ function isNamed(blob: ColumnOnWire['blobs'][number], { versionHash, hashType }:
   return blob.versionHash === versionHash && isSameType;
 }
 
-function digestOf(told: ColumnOnWire | BlockOnWire): string {
+function digestOf(told: ColumnOnWire): string {
   return createHash('sha256').update(JSON.stringify(told)).digest('base64');
 }

@@ -9,7 +9,7 @@ const BLOB = z.object({
   hashType: z.enum(HASH_TYPES).nullable(),
   txid: HASH_TEXT.nullable(),
   sizeBytes: z.int().nullable(),
-  state: z.enum(['seen', 'at-risk', 'spooled', 'stored', 'lost', 'withheld', 'custom']),
+  state: z.enum(['seen', 'at-risk', 'spooled', 'stored', 'lost', 'withheld', 'custom', 'not-archived-by-rule']),
   copies: z.int(),
 });
 const COLUMN = z.object({ blobs: z.array(BLOB), hasMore: z.boolean() });

@@ -276,9 +276,11 @@ export class Poller {
       conditions.set('list', condition);
     }
     if (isThorough) {
+      const wasCurrent = this.isListCurrent();
       this.#listed = sweep.found;
       this.#transactions = transactions;
       this.#sweepEndedMs = this.#modules.clock.steadyMs();
+      if (!wasCurrent && this.isListCurrent()) this.changes.notify();
     } else for (const [versionHash, time] of sweep.found) this.#listed.set(versionHash, time);
   }
 

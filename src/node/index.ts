@@ -1,6 +1,7 @@
 export type { BatchWatch } from './batched-reads.ts';
 /** @deprecated The type is called RequestedBlob. This name goes with the next release. */
 export type { AnsweredBlob, RequestedBlob, RequestedBlob as WantedBlob } from './blob-answer.ts';
+export type { HeaderMembers as ShownHeader } from './chain-node.ts';
 export { type ClientOptions, createClient, type NodeClient } from './client.ts';
 export type { Decimal } from './decimal.ts';
 export { type NodeRelease, versionText } from './dialect-rules.ts';
@@ -54,7 +55,7 @@ export {
   type NodeTip,
   type RpcBlobNode,
 } from './rpc-blob-node.ts';
-export type { NodeHeader, ShownHeader } from './rpc-chain-calls.ts';
+export type { NodeHeader } from './rpc-chain-calls.ts';
 export type { AssetSent, SentAllocation } from './sent-allocations.ts';
 export type { SendOptions } from './submission/send-once.ts';
 export {

@@ -37,9 +37,12 @@ const entry = z
     }),
   );
 
+const list = z.array(entry);
+const anyList = z.array(z.unknown());
+
 /** @throws NodeError `node/malformed-answer` when any entry is malformed */
 export function readList(result: unknown): ListedEntry[] {
-  return decode(z.array(entry), result, METHOD);
+  return decode(list, result, METHOD);
 }
 
 /**
@@ -47,7 +50,7 @@ export function readList(result: unknown): ListedEntry[] {
  * @throws NodeError `node/malformed-answer` when the answer is no list
  */
 export function readListPage(result: unknown): ReadablePage {
-  const read = decode(z.array(z.unknown()), result, METHOD).map((one) => entry.safeParse(one));
+  const read = decode(anyList, result, METHOD).map((one) => entry.safeParse(one));
   const entries = read.flatMap((one) => (one.success ? [one.data] : []));
   return { entries, unreadable: read.length - entries.length };
 }

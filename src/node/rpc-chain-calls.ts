@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { BlockHash } from '../core/blob/ids.ts';
 import { type BatchedReads, type BatchReader, batchAnswers } from './batched-reads.ts';
+import type { ChainHeader, ChainNode, HeaderMembers } from './chain-node.ts';
 import { blockHash, bytesOfHex, decode, height, seconds } from './decode.ts';
 import { NodeRpcError } from './errors.ts';
 import { LARGE_ANSWER_BYTES, SMALL_ANSWER_BYTES } from './node-call.ts';
@@ -8,39 +9,14 @@ import { parseJson, type RpcAnswer, readEnvelope, resultOf } from './rpc-answer.
 import { encodeCall } from './rpc-request.ts';
 import type { NodeTransport } from './transport.ts';
 
-export interface NodeHeader {
-  readonly hash: BlockHash;
-  readonly height: number;
-  readonly previousHash: BlockHash | null;
-  readonly timeSeconds: number;
-  readonly medianTimeSeconds: number;
-  /** Members that never change, under the node's names. A member that the release lacks is undefined. */
-  readonly shown: ShownHeader;
+/** A header with its members that never change. */
+export interface NodeHeader extends ChainHeader {
+  readonly shown: HeaderMembers;
 }
 
-export interface ShownHeader {
-  readonly version?: number | undefined;
-  readonly versionHex?: string | undefined;
-  readonly merkleroot?: string | undefined;
-  readonly nonce?: number | undefined;
-  readonly bits?: string | undefined;
-  readonly difficulty?: number | undefined;
-  readonly chainwork?: string | undefined;
-  readonly nTx?: number | undefined;
-}
-
-/** The node's calls for following the chain, an implementation of `ChainNode`. They are the same in every dialect. */
-export interface ChainCalls {
-  /** Hash of the active block at a height. null: the active branch is shorter. */
-  blockHashAt(height: number, signal: AbortSignal): Promise<BlockHash | null>;
-  /** Hashes of `count` heights from `first` on, in one batch when the node accepts batches. */
-  blockHashesFrom(first: number, count: number, signal: AbortSignal): Promise<readonly (BlockHash | null)[]>;
+/** The node's calls for following the chain. They are the same in every dialect. */
+export interface ChainCalls extends ChainNode {
   header(hash: BlockHash, signal: AbortSignal): Promise<NodeHeader>;
-  rawBlock(hash: BlockHash, signal: AbortSignal): Promise<Uint8Array>;
-  /** Several blocks in one batch. The caller keeps their total below the limit of one block. */
-  rawBlocks(hashes: readonly BlockHash[], signal: AbortSignal): Promise<readonly Uint8Array[]>;
-  bestChainLock(signal: AbortSignal): Promise<{ readonly hash: BlockHash; readonly height: number } | null>;
-  waitForNewBlock(waitMs: number, signal: AbortSignal): Promise<BlockHash>;
 }
 
 const header = z.object({

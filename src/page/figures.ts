@@ -2,7 +2,7 @@ import { element, refill } from './element.ts';
 import type { Rates } from './model/rates.ts';
 import type { PageCondition } from './model/status.ts';
 import type { PageWindow } from './model/window.ts';
-import { bytes, count, counted, duration, rate } from './model/words.ts';
+import { bytes, count, counted, dateAndClock, duration, rate } from './model/words.ts';
 import { moment } from './moment.ts';
 
 const BACKEND_WORDS = {
@@ -91,7 +91,7 @@ export function showRates(list: HTMLElement, rates: Rates): void {
 }
 
 export function showArchive(list: HTMLElement, { status }: PageWindow): void {
-  const { content, chain, node, smallestSlackSeconds } = status;
+  const { content, chain, node, archiveRule, smallestSlackSeconds } = status;
   const height = (value: number | null) => (value === null ? 'none yet' : count(value));
   const entries: [string, string][] = [
     ['Stored', `${counted(content.stored, 'blob')}, ${bytes(content.storedBytes)}`],
@@ -99,11 +99,21 @@ export function showArchive(list: HTMLElement, { status }: PageWindow): void {
     ['Not here yet', `${count(content.seen)}${content.failing > 0 ? `, ${count(content.failing)} failed before` : ''}`],
     ['Smallest slack', smallestSlackSeconds === null ? 'all are here' : duration(smallestSlackSeconds)],
     ['Lost, ever', count(chain.lost)],
+    ...ruleEntries(archiveRule),
     ['Walked to block', `${height(chain.height)}${chain.lagBlocks ? `, ${count(chain.lagBlocks)} behind` : ''}`],
     ['Final to block', `${height(chain.finalHeight)} (${chain.finality})`],
     ['Node', `${node.name}, ${node.reachable ? `at block ${height(node.height)}` : 'does not answer'}`],
   ];
   showEntries(list, entries);
+}
+
+/** Shown where a rule is in force, or has left something out. */
+function ruleEntries({ says, notArchived, since }: PageWindow['status']['archiveRule']): [string, string][] {
+  const leftOut = since === null ? 'none' : `${count(notArchived)} since ${dateAndClock(since)}`;
+  return [
+    ...(says === null ? [] : [['Rule', says] satisfies [string, string]]),
+    ...(says === null && notArchived === 0 ? [] : [['Not archived by rule', leftOut] satisfies [string, string]]),
+  ];
 }
 
 function showEntries(list: HTMLElement, entries: readonly [string, string][]): void {

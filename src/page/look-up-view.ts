@@ -192,7 +192,7 @@ function noRecord(): HTMLElement {
 
 function recordOf(record: BlobRecord): HTMLElement[] {
   const since = (time: string | null) => (time === null ? 'not yet' : moment(time));
-  const { publicReason, lastFailure } = record;
+  const { publicReason, rule, lastFailure } = record;
   return [
     element('h3', {}, 'What the archive says'),
     entryList([
@@ -200,6 +200,7 @@ function recordOf(record: BlobRecord): HTMLElement[] {
       ['Hash type', record.hashType ?? 'not known yet'],
       ['State', record.state === 'seen' ? 'not here yet' : record.state],
       ...(publicReason === null ? [] : [['Withheld because', publicReason] as const]),
+      ...(rule === null ? [] : [['Not archived because', rule] as const]),
       ['Size', sizeOf(record.sizeBytes)],
       ['First seen', moment(record.seenAt)],
       ['Durable since', since(record.spooledAt)],

@@ -32,7 +32,7 @@ function row({ name, state, leftAloneUntil, gave, wrongBytes, compared, audited 
     element('th', { scope: 'row' }, name),
     element('td', { class: isWell ? '' : 'bad' }, `${STATE_WORDS[state]}${until}`),
     element('td', {}, compared === null ? 'none yet' : dateAndClock(compared.at)),
-    element('td', { class: hasLied(compared) ? 'bad' : '' }, differences(compared)),
+    element('td', { class: hasLied(compared) ? 'bad wrap' : 'wrap' }, differences(compared)),
     element('td', { class: (audited?.failed ?? 0) > 0 ? 'bad' : '' }, draws(audited)),
     element('td', { class: wrongBytes > 0 ? 'bad' : '' }, `${counted(gave, 'blob')}${lies}`),
   );
@@ -62,7 +62,10 @@ function draws(audited: PagePeer['audited']): string {
 function entriesOf(attested: PageAttested | null): [string, string | HTMLElement][] {
   if (attested === null) return [['Statement', 'none has been signed yet']];
   const { at, number, from, to, counts, root, key } = attested;
-  const others = (['missing', 'lost', 'withheld', 'custom'] as const).map((kind) => `${count(counts[kind])} ${kind}`);
+  const others = [
+    ...(['missing', 'lost', 'withheld', 'custom'] as const).map((kind) => `${count(counts[kind])} ${kind}`),
+    `${count(counts['not-archived-by-rule'])} not archived by rule`,
+  ];
   return [
     ['Signed', `${dateAndClock(at)}, number ${count(number)}`],
     ['Blocks', `${count(from)} to ${count(to)}, all of them final`],

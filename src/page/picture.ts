@@ -1,7 +1,7 @@
 import { element, part, svg } from './element.ts';
 import { type LaidColumn, layOut, type Mark, outline, type PictureLayout } from './model/picture-layout.ts';
 import { countStates, type MarkState, type PageBlock, type PageWindow, secondsLeft } from './model/window.ts';
-import { count, counted, duration, STATE_WORDS } from './model/words.ts';
+import { count, counted, duration, SHOWN_STATES, STATE_WORDS } from './model/words.ts';
 
 /**
  * The window as a picture, which is also a slider over the blocks: keys, clicks and touches choose a block. Screen
@@ -152,8 +152,11 @@ function markPaths(marks: readonly Mark[]): SVGElement[] {
   );
 }
 
+/** Nothing of these is to be done. */
+const SET_ASIDE: readonly MarkState[] = ['withheld', 'not-archived-by-rule'];
+
 function isCalm(state: MarkState): boolean {
-  return state === 'final' || state === 'stored' || state === 'spooled' || state === 'withheld';
+  return state === 'final' || state === 'stored' || state === 'spooled' || SET_ASIDE.includes(state);
 }
 
 function slackLine({ slack }: PictureLayout): SVGElement[] {
@@ -199,9 +202,8 @@ export function describeBlock(window: PageWindow, block: PageBlock): string {
 
 /** The legend of shapes and colours. */
 export function legend(): HTMLElement[] {
-  const states = ['final', 'stored', 'spooled', 'seen', 'at-risk', 'lost', 'withheld', 'custom'] as const;
   return [
-    ...states.map((state) => {
+    ...SHOWN_STATES.map((state) => {
       const place = { state, x: 2, y: 2, width: 10, height: 10 };
       const image = svg(
         'svg',

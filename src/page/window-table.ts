@@ -1,8 +1,8 @@
 import { element, refill } from './element.ts';
 import { countStates, type MarkState, type PageWindow, secondsLeft } from './model/window.ts';
-import { count, duration, STATE_WORDS } from './model/words.ts';
+import { count, duration, SHOWN_STATES, STATE_WORDS } from './model/words.ts';
 
-const COLUMNS: readonly MarkState[] = ['final', 'stored', 'spooled', 'seen', 'at-risk', 'lost', 'withheld', 'custom'];
+const COLUMNS: readonly MarkState[] = SHOWN_STATES;
 
 /** Shows the numbers of the picture as a table, built only while it is open. */
 export function showTable(details: HTMLDetailsElement, body: HTMLTableSectionElement, window: PageWindow): void {

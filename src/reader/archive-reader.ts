@@ -259,14 +259,17 @@ function absence({ versionHash }: NamedHash, answers: readonly SourceAnswer[]): 
   if (answers.some(({ outcome }) => outcome === 'no-answer' || outcome === 'lied')) {
     throw unavailable(`No source gave ${versionHash}, and some sources could not be asked.`, answers);
   }
-  const isLost = answers.some(({ outcome }) => outcome === 'lost');
-  throw new ReaderError(
-    isLost ? 'reader/lost' : 'reader/withheld',
-    isLost ? `${versionHash} is recorded as lost.` : `${versionHash} is withheld by an operator.`,
-    answers,
-    'Add further archives; another one may have it.',
-  );
+  const [code, says] =
+    REFUSALS.find(([, , refusal]) => answers.some(({ outcome }) => outcome === refusal)) ?? REFUSALS[0];
+  throw new ReaderError(code, `${versionHash} ${says}`, answers, 'Add further archives; another one may have it.');
 }
+
+/** Errors for a blob that no source gives, by the refusal of some source: the gravest first. */
+const REFUSALS = [
+  ['reader/lost', 'is recorded as lost.', 'lost'],
+  ['reader/withheld', 'is withheld by an operator.', 'withheld'],
+  ['reader/not-archived-by-rule', 'is left out by a rule of an operator.', 'not-archived-by-rule'],
+] as const;
 
 function unavailable(message: string, answers: readonly SourceAnswer[]): ReaderError {
   return new ReaderError(

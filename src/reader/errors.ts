@@ -7,6 +7,8 @@ export type ReaderErrorCode =
   | 'reader/lost'
   /** The operator of at least one archive withholds the blob, and no other source has it. */
   | 'reader/withheld'
+  /** At least one archive leaves the blob out by a rule of its operator, and no other source has it. */
+  | 'reader/not-archived-by-rule'
   | 'reader/no-source'
   | 'reader/bad-source';
 
@@ -15,6 +17,7 @@ export type SourceOutcome =
   | 'absent'
   | 'lost'
   | 'withheld'
+  | 'not-archived-by-rule'
   /** The source gave bytes or records that fail verification. */
   | 'lied'
   /** The source failed, was too slow, sent something unintelligible, or cannot tell now. */

@@ -142,6 +142,8 @@ function meaningOf(answer: FetchedBody): Exclude<FetchResult, { readonly kind: '
       return { kind: 'lost', says: detail };
     case 'blob/withheld':
       return { kind: 'withheld', says: detail };
+    case 'blob/not-archived-by-rule':
+      return { kind: 'not-archived-by-rule', says: detail };
     default:
       return { kind: 'no-answer', says: `${code}: ${detail}` };
   }

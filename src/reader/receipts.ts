@@ -148,7 +148,7 @@ class Collection {
     try {
       const signal = AbortSignal.any([ended, AbortSignal.timeout(REQUEST_MS)]);
       const given = await source.receipt(this.#name, signal);
-      if (given.kind === 'lost' || given.kind === 'withheld')
+      if (given.kind === 'lost' || given.kind === 'withheld' || given.kind === 'not-archived-by-rule')
         return { archive, outcome: 'refused', says: inOneLine(given.says) };
       if (given.kind !== 'value') return waiting(archive, given.says);
       const receipt = parseReceipt(JSON.stringify(given.value));

@@ -15,8 +15,9 @@ import type { DamageWatch } from '../replication/damage-watch.ts';
 import { StorageError } from '../storage/errors.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import type { RehashRule } from '../verify/verified-blob.ts';
-import type { Asking, Lost, ProvenFile, Unavailable, UnavailableReason } from '../view/archive-view.ts';
+import type { Asking, LeftOut, Lost, ProvenFile, Unavailable, UnavailableReason } from '../view/archive-view.ts';
 import type { ChainState } from '../view/chain-state.ts';
+import { leftOutIn } from './left-out.ts';
 import { LocalFile } from './local-file.ts';
 import type { BlobFinder, BlobLookup, CustomLookup } from './proven-reader.ts';
 import { recordedLoss } from './recorded-loss.ts';
@@ -121,12 +122,14 @@ export class ArchiveBytes implements BlobFinder {
       .filter((entry) => name.hashType === null || entry.hashType === name.hashType);
   }
 
-  /** For a name without a row. `absent`: that is proven. */
-  async absence(name: NamedHash, signal: AbortSignal): Promise<{ readonly kind: 'absent' } | Unavailable> {
+  /** For a name without a row. `absent`: that is proven. What a rule leaves out is never absent. */
+  async absence(name: NamedHash, signal: AbortSignal): Promise<{ readonly kind: 'absent' } | LeftOut | Unavailable> {
     const { catalog, poller, catalogRebuild, chain } = this.#modules;
     if (catalog.findQueued(name.versionHash) !== null) {
       return unavailable('not-fetched-yet', 'The node has listed it; its bytes are not here yet.', 5);
     }
+    const leftOut = leftOutIn(catalog, name);
+    if (leftOut !== null) return leftOut;
     if (this.#isOnChain(name)) {
       return unavailable(
         'cannot-tell',

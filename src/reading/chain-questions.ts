@@ -28,6 +28,7 @@ import type {
 } from '../view/chain-view.ts';
 import type { CatalogGate } from './gate.ts';
 import { LastSavedBlock } from './last-saved-block.ts';
+import { leftOutIn } from './left-out.ts';
 import { recordedLoss } from './recorded-loss.ts';
 
 export interface ChainQuestionModules {
@@ -128,7 +129,7 @@ export class ChainQuestions implements ChainView {
     if (refusal !== null) return refusal;
     const final = this.#modules.chain.finalHeight;
     const contents = this.#contents(name);
-    if (contents.length === 0) return { kind: 'absent' };
+    if (contents.length === 0) return leftOutIn(this.#modules.catalog, name) ?? { kind: 'absent' };
     const found = await this.#proofs.of(contents, final, signal);
     switch (found.kind) {
       case 'found':

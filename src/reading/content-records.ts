@@ -1,12 +1,13 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
+import type { LeftOutBlob } from '../catalog/left-out-ledger.ts';
 import type { QueuedBlob } from '../catalog/seen-table.ts';
 import { occurrencePage } from '../chain/occurrence-page.ts';
-import type { ContentName, NamedHash, TxId } from '../core/blob/ids.ts';
+import { type ContentName, HASH_TYPES, type NamedHash, type TxId } from '../core/blob/ids.ts';
 import type { ContentRecord, ListingPage, ListingQuery, RecordLookup } from '../view/archive-view.ts';
 import type { ChainState } from '../view/chain-state.ts';
 import type { ArchiveBytes } from './archive-bytes.ts';
-import { describeQueued, failureOf, isoTime } from './content-record.ts';
+import { describeLeftOut, describeQueued, failureOf, isoTime } from './content-record.ts';
 import type { Gate } from './gate.ts';
 import { decodeCursor, encodeCursor } from './listing-cursor.ts';
 
@@ -35,7 +36,11 @@ export class ContentRecords {
     const wanted = catalog.findQueued(name.versionHash);
     if (entry !== undefined) return { kind: 'found', record: this.#describe(entry, wanted, occurrencesAfter) };
     if (wanted !== null) return { kind: 'found', record: this.#describeQueued(wanted, occurrencesAfter) };
-    return gate.refusal(name) ?? bytes.lost(name) ?? (await bytes.absence(name, signal));
+    const refusal = gate.refusal(name);
+    if (refusal !== null) return refusal;
+    const leftOut = catalog.leftOut.find(name.versionHash);
+    if (leftOut !== null) return { kind: 'found', record: this.#describeLeftOut(leftOut, occurrencesAfter) };
+    return bytes.lost(name) ?? (await bytes.absence(name, signal));
   }
 
   /** Throws `ArchiveError` `archive/bad-cursor`. */
@@ -59,6 +64,7 @@ export class ContentRecords {
       hashType: entry.hashType,
       state: this.#gate.refusal(entry) === null ? entry.state : 'withheld',
       publicReason: catalog.withheld.publicReason(entry),
+      rule: null,
       sizeBytes: entry.sizeBytes,
       listedTxid: entry.txid,
       medianTimeSeconds: entry.medianTimeSeconds,
@@ -77,6 +83,17 @@ export class ContentRecords {
     return {
       ...describeQueued(wanted),
       // Before a block names it, a list has: there is one transaction, and it waits.
+      ...this.#occurrencesOf({ hashType: hashType ?? 'keccak256', versionHash }, txid, after),
+    };
+  }
+
+  #describeLeftOut(leftOut: LeftOutBlob, after: string | null): ContentRecord {
+    const { versionHash, txid } = leftOut;
+    const hashType = HASH_TYPES.find(
+      (type) => this.#catalog.chain.firstHeight({ hashType: type, versionHash }) !== null,
+    );
+    return {
+      ...describeLeftOut(leftOut, hashType ?? null),
       ...this.#occurrencesOf({ hashType: hashType ?? 'keccak256', versionHash }, txid, after),
     };
   }

@@ -150,6 +150,7 @@ function stateIn(row: WindowRow, blockSeconds: number, nowSeconds: number): Wind
   if (row.state !== 'seen') return row.state;
   if (row.isCustom) return 'custom';
   if (row.isLost) return 'lost';
+  if (row.isLeftOut) return 'not-archived-by-rule';
   return isAtRisk(row.queuedMedianSeconds ?? blockSeconds, nowSeconds) ? 'at-risk' : 'seen';
 }
 

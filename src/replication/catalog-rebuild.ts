@@ -6,23 +6,19 @@ import { BACKOFF, backoffMs } from '../core/time/backoff.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { type Next, pause, pollUntil, runLoop } from '../core/time/run-loop.ts';
 import { StorageError } from '../storage/errors.ts';
-import type { LocalStore } from '../storage/local/local-store.ts';
-import type { RehashRule } from '../verify/verified-blob.ts';
 import type { BackendHandle } from './backend-handle.ts';
 import type { AdoptedCustom } from './custom/adopt-custom.ts';
 import type { CustomUpkeep } from './custom/custom-upkeep.ts';
-import type { DamageWatch } from './damage-watch.ts';
-import { type Adopted, Reindex } from './reindex.ts';
-import { reindexedFolder, reindexedSite } from './reindexed-places.ts';
+import { type Adopted, Reindex, type ReindexedPlace } from './reindex.ts';
+import { reindexedSite } from './reindexed-places.ts';
 
 export interface CatalogRebuildModules {
-  readonly store: LocalStore;
+  /** The data folder. */
+  readonly folder: ReindexedPlace;
   readonly catalog: Catalog;
-  readonly rehash: RehashRule;
   readonly conditions: ConditionBoard;
   readonly sites: readonly BackendHandle[];
   readonly custom: CustomUpkeep;
-  readonly damage: DamageWatch;
   /** Bound to no chain when this process took it. */
   readonly isNewFolder: boolean;
   /** Notifies when the queue has to be read again: blobs that were found here need not be fetched. */
@@ -51,8 +47,7 @@ export class CatalogRebuild {
   constructor(modules: CatalogRebuildModules) {
     this.#modules = modules;
     this.#isDone = modules.catalog.isRebuilt();
-    const { store, catalog, rehash, damage, clock, custom } = modules;
-    const folder = reindexedFolder(store, catalog, rehash, damage);
+    const { folder, catalog, clock, custom } = modules;
     this.#folder = new Reindex(folder, catalog, clock, custom, (found) => this.#tell(found, 'the data folder'));
   }
 
@@ -97,19 +92,34 @@ export class CatalogRebuild {
     await this.#retryUntilDone(async () => void (await this.readFolder(signal)), signal);
   }
 
-  /** Reads and indexes the data folder, also where that was done before. Gives the custom bytes that it found. */
+  /**
+   * Reads and indexes the data folder, also where that was done before. Gives the custom bytes that it found. Until it is read
+   * to its end some of it may be unreadable, and the catalog is not recorded as whole.
+   */
   async readFolder(signal: AbortSignal): Promise<Readonly<Record<string, AdoptedCustom>>> {
+    this.#folderFault = 'The data folder has not been read to its end.';
     this.#folder.unread.clear();
-    this.#folderFault = null;
+    this.#folderFault = await this.#readBlobs(signal);
+    return await this.#folder.others(signal);
+  }
+
+  /** Gives the reason why the folder could not be listed to its end; null: it was. */
+  async #readBlobs(signal: AbortSignal): Promise<string | null> {
     try {
       await this.#folder.blobs(signal);
+      return null;
     } catch (error) {
       signal.throwIfAborted();
       // The blobs that were listed are indexed; the rest is listed again later, and everything else goes on.
       if (!(error instanceof StorageError)) throw error;
-      this.#folderFault = error.message;
+      return error.message;
     }
-    return await this.#folder.others(signal);
+  }
+
+  /** A walk over one backend that indexes what it holds. `told` is called with the progress. */
+  reindexOf(site: BackendHandle, told: (found: Adopted) => void = () => {}): Reindex {
+    const { catalog, clock, custom } = this.#modules;
+    return new Reindex(reindexedSite(site, catalog), catalog, clock, custom, told);
   }
 
   /** Indexes each backend as soon as it is let in; then the catalog is whole. */
@@ -167,11 +177,8 @@ export class CatalogRebuild {
     await pollUntil(isSettled, () => ADMISSION_PAUSE_MS, signal);
     // The same place under another address: its blobs are indexed through the backend that is in use.
     if (!site.isAdmitted) return;
-    const { catalog, clock, custom } = this.#modules;
     // The same object lasts over a listing that broke off: it asks for the unread blobs again after all others.
-    const one =
-      this.#sites.get(site) ??
-      new Reindex(reindexedSite(site, catalog), catalog, clock, custom, (found) => this.#tell(found, site.id));
+    const one = this.#sites.get(site) ?? this.reindexOf(site, (found) => this.#tell(found, site.id));
     this.#sites.set(site, one);
     await one.blobs(signal);
     await one.others(signal);

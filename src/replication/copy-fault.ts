@@ -11,28 +11,19 @@ export function noSource(entry: ContentEntry, backend: string, faults: number): 
   });
 }
 
-/** The store acknowledged the blob, and does not hold it as it should. */
-export function notKept(entry: ContentEntry, backend: string, found: 'good' | 'missing' | 'damaged'): ArchiveError {
-  const what = { good: 'does not pin', missing: 'says it has not got', damaged: 'gives other bytes than' }[found];
-  return new ArchiveError(
-    'archive/not-kept',
-    `The ${backend} store acknowledged ${entry.versionHash}, and ${what} it when it is asked again.`,
-    {
-      details: { backend, versionHash: entry.versionHash, found },
-      retryable: true,
-      hint: 'It does not count as stored there and is put again. Look at that server, its disks and any cache before it.',
-    },
-  );
-}
+const NOT_KEPT = {
+  missing: 'says it has not got it',
+  damaged: 'gives something else',
+  unpinned: 'does not pin it',
+} as const;
 
-/** The same for an object beside the blobs. For a deletion: the object is still there. */
-export function objectNotKept(path: string, backend: string, found: 'missing' | 'damaged'): ArchiveError {
-  const what = found === 'missing' ? 'says it has not got it' : 'gives something else';
+/** The store acknowledged the object, and does not hold it as it should. Of a deletion: the object is still there. */
+export function notKept(name: string, backend: string, found: keyof typeof NOT_KEPT): ArchiveError {
   return new ArchiveError(
     'archive/not-kept',
-    `The ${backend} store acknowledged ${path}, and ${what} when it is asked.`,
+    `The ${backend} store acknowledged ${name}, and ${NOT_KEPT[found]} when it is asked again.`,
     {
-      details: { backend, path, found },
+      details: { backend, name, found },
       retryable: true,
       hint: 'It does not count as done there and is repeated. Look at that server, its disks and any cache before it.',
     },

@@ -10,7 +10,7 @@ import { isOfTheStore, StorageError } from '../storage/errors.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
 import { takesAndGives } from '../storage/probe.ts';
 import { NotReachedYet } from './backend-handle.ts';
-import { isNotKept, objectNotKept } from './copy-fault.ts';
+import { isNotKept, notKept } from './copy-fault.ts';
 
 /** A place of copies: the data folder, or a backend with names. */
 export type CopyPlace = Pick<ObjectStore, 'id' | 'probe'>;
@@ -48,10 +48,10 @@ export interface CopyKind<P extends CopyPlace, M extends Move> {
    */
   due(place: P, after: M | null, limit: number, isAsked: boolean): readonly M[];
   /**
-   * `brought`: the place acknowledged the object, which proves nothing yet. `not-now`: the move is not due any more, or not
-   * yet. An error: the object cannot be made, which is no fault of the place. Throws what the place causes.
+   * `brought`: the place acknowledged the object, which proves nothing yet. `good`: it was read there just now, and nothing
+   * was moved. `not-now`: the move is not due any more, or not yet. An error: the object cannot be made, which is no fault of the place. Throws what the place causes.
    */
-  move(move: M, place: P, signal: AbortSignal): Promise<'brought' | 'not-now' | Error>;
+  move(move: M, place: P, signal: AbortSignal): Promise<'brought' | 'good' | 'not-now' | Error>;
   /** Asks the place what it has of the object now, and verifies that as the kind says. Throws what the place causes. */
   find(move: M, place: P, signal: AbortSignal): Promise<CopyFound>;
   /** Recorded in one commit. What became another object meanwhile waits on. */
@@ -218,7 +218,7 @@ export class CopyWorker<P extends CopyPlace, M extends Move> {
       unlessRefused(move, async () => {
         const found = await this.#kind.find(move, place, signal);
         if (found === 'good') done.push(move);
-        else if (found !== 'not-now') throw objectNotKept(move.path, place.id, found);
+        else if (found !== 'not-now') throw notKept(move.path, place.id, found);
       });
     try {
       // A few at a time: what was read back before a fault of the place counts, so that one that fails often gets all of it.
@@ -228,6 +228,7 @@ export class CopyWorker<P extends CopyPlace, M extends Move> {
           await unlessRefused(move, async () => {
             const outcome = await this.#kind.move(move, place, signal);
             if (outcome === 'brought') brought.push(move);
+            else if (outcome === 'good') done.push(move);
             else if (outcome !== 'not-now') fault = outcome;
           });
         }

@@ -1,6 +1,7 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import { COPIED } from '../catalog/copy-table.ts';
 import type { EvidenceDocument } from '../catalog/evidence-outbox.ts';
+import { isLeftOutPath } from '../catalog/left-out-document.ts';
 import { HoldfastError } from '../core/blob/errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Notifier } from '../core/notifier.ts';
@@ -68,11 +69,18 @@ export class EvidenceCopies implements CopyKind<ObjectStore, EvidenceMove> {
     const [catalog, conditions] = [this.#catalog, this.#conditions];
     const [folder] = this.places;
     // Each delivery asks for this first, such as that of a take-down, which is not to wait for every document again.
-    if (folder === undefined || this.#hasLooked || catalog.evidence.hasGiven(folder.id)) return;
+    if (folder === undefined || this.#hasLooked) return;
+    if (catalog.evidence.hasGiven(folder.id)) {
+      this.#hasLooked = true;
+      catalog.evidence.recordTakenOver();
+      return;
+    }
     const prefix = this.#placeOf('');
     let group: Pick<EvidenceDocument, 'path' | 'document'>[] = [];
     const owner = { archiverId: this.#archiverId, keys: this.#ownKeys() };
     let [unread, refused] = [0, 0];
+    // A document that was not taken over may name what would be called lost without it.
+    let hidesLeftOut = false;
     for await (const { path } of listDocuments(folder, prefix, signal)) {
       try {
         const document = await readText(folder, path, signal);
@@ -82,6 +90,7 @@ export class EvidenceCopies implements CopyKind<ObjectStore, EvidenceMove> {
         if (why === null) group.push({ path: below, document });
         else {
           refused += 1;
+          hidesLeftOut ||= isLeftOutPath(below);
           conditions.set(`chain:refused-own-evidence:${folder.id}`, notTakenOver(folder, refused, path, why));
         }
       } catch (error) {
@@ -89,6 +98,7 @@ export class EvidenceCopies implements CopyKind<ObjectStore, EvidenceMove> {
         // A file that the disk does not give is told, and keeps none of the others.
         if (!(error instanceof HoldfastError) || !(await isOfOneObject(error, folder, signal))) throw error;
         unread += 1;
+        hidesLeftOut ||= isLeftOutPath(path.slice(prefix.length));
         conditions.set(`chain:unread-evidence:${folder.id}`, refusing(folder, unread, error));
       }
       if (group.length < GROUP) continue;
@@ -98,6 +108,7 @@ export class EvidenceCopies implements CopyKind<ObjectStore, EvidenceMove> {
     catalog.losses.adoptEvidence(group);
     // Documents that were left are looked at again after each start, so that they stay reported; the catalog's own are later.
     if (unread + refused === 0) catalog.evidence.recordGiven(folder.id);
+    if (!hidesLeftOut) catalog.evidence.recordTakenOver();
     this.#hasLooked = true;
   }
 
@@ -139,7 +150,7 @@ function notTakenOver({ id }: ObjectStore, count: number, path: string, why: str
   return {
     code: 'archive/refused-evidence',
     message: `${count} documents below audit/ in the ${id} store were not taken over into the new catalog. One of them: ${path}: ${why}`,
-    hint: 'They lie where they lay, and count for nothing. Look who can write there; an own statement needs the archiver-key that it was signed with.',
+    hint: 'They lie where they lay, and count for nothing. Look who can write there; an own statement needs the archiver-key that it was signed with. While one below not-archived/ is left so, nothing is called lost.',
     blocksReadiness: false,
   };
 }

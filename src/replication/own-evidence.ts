@@ -1,3 +1,4 @@
+import { isLeftOutPath, leftOutPath, parseLeftOutDocument } from '../catalog/left-out-document.ts';
 import { isLossPath, lossFolder, parseLossDocument } from '../catalog/loss-document.ts';
 import { parseBoundedJson } from '../core/blob/bounded-json.ts';
 import { HoldfastError, messageOf } from '../core/blob/errors.ts';
@@ -25,6 +26,7 @@ export async function whyNotOwn(path: string, document: string, owner: EvidenceO
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'it is no JSON object';
     if (path.startsWith('attestations/')) return await whyNoAttestation(path, value, owner);
     if (path.startsWith('equivocations/')) return await whyNoEquivocation(path, value);
+    if (isLeftOutPath(path)) return whyNotLeftOut(path, document);
     return isLossPath(path) ? whyNoLoss(path, document) : null;
   } catch (error) {
     if (error instanceof HoldfastError || error instanceof SyntaxError || error instanceof RangeError)
@@ -70,4 +72,11 @@ function whyNoLoss(path: string, document: string): string | null {
   const loss = parseLossDocument(document);
   if (loss === null || path.startsWith(`${lossFolder(loss)}/`)) return null;
   return 'it speaks of other content than its path says';
+}
+
+/** Nothing is known of what it names when this version cannot read it, and those blobs are no losses. */
+function whyNotLeftOut(path: string, document: string): string | null {
+  const leftOut = parseLeftOutDocument(document);
+  if (leftOut === null) return 'it does not say in a way that this version can read which blobs a rule left out';
+  return leftOutPath(leftOut.from) === path ? null : 'it speaks of other blocks than its path says';
 }

@@ -28,7 +28,8 @@ export interface Adopted {
 }
 
 const AT_A_TIME = 8;
-const GROUP_ENTRIES = 128;
+/** Proven blobs that share a commit; a crash before it costs reading them again. */
+const GROUP_ENTRIES = 512;
 /** After so many that were not given, one after the other, it is looked whether the place is there at all. */
 const FAULTS_IN_A_ROW = 8;
 /** More than this many are not remembered: the walk over the place begins again. */

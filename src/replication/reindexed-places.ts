@@ -1,8 +1,10 @@
 import type { Catalog } from '../catalog/catalog.ts';
+import type { ContentName } from '../core/blob/ids.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import { forgetBytes, type RehashRule } from '../verify/verified-blob.ts';
 import type { BackendHandle } from './backend-handle.ts';
 import type { DamageWatch } from './damage-watch.ts';
+import type { DiskQuota } from './disk-quota.ts';
 import type { ReindexedPlace } from './reindex.ts';
 
 /** A backend: what the catalog knows it to hold is not read again. */
@@ -21,12 +23,16 @@ export function reindexedSite(site: BackendHandle, { replicas }: Catalog): Reind
   };
 }
 
-/** The data folder: all of it is read, and a file of other bytes than its name says is told. */
+/**
+ * The data folder: all of it is read, and a file of other bytes than its name says is told. Blobs that come back into the books
+ * take up room, which a cache has to count.
+ */
 export function reindexedFolder(
   store: LocalStore,
   catalog: Catalog,
   rehash: RehashRule,
   damage: DamageWatch,
+  room: Pick<DiskQuota, 'takeBack'>,
 ): ReindexedPlace {
   return {
     store,
@@ -38,6 +44,14 @@ export function reindexedFolder(
       if (proven === null) damage.report(store.id, name);
       return proven?.bytes.length ?? null;
     },
-    record: (found) => catalog.recordSpooled(found),
+    record(found) {
+      const isInBooks = (name: ContentName) =>
+        catalog.replicas.known(store.id, name, false).some(({ state }) => state !== null);
+      const missing = found.filter((one) => !isInBooks(one));
+      catalog.recordSpooled(found);
+      // A file of a blob that a backend holds may stay in no books here, and be found at every walk: the next start sweeps it up.
+      const came = missing.filter(isInBooks);
+      room.takeBack(came.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0));
+    },
   };
 }

@@ -184,16 +184,24 @@ export class Replicator {
 
   #start(queued: QueuedCopy, signal: AbortSignal): void {
     const { sequence, entry, attempts } = queued;
+    const { site, conditions, clock } = this.#modules;
     const { reports } = this.#modules.damage;
     this.#underWay.add(sequence);
     const work = this.#ask(queued, signal)
-      .then(() => {
-        this.#failuresInARow = 0;
-        return this.#prove({ entry, reports });
-      })
-      .then(() => this.#failing.succeeded(sequence))
-      .catch((error: unknown) => {
-        if (!signal.aborted) this.#failed(queued, error);
+      .then(
+        async () => {
+          this.#failuresInARow = 0;
+          await this.#prove({ entry, reports });
+          this.#failing.succeeded(sequence);
+        },
+        (error: unknown) => {
+          if (!signal.aborted) this.#failed(queued, error);
+        },
+      )
+      // The catalog takes no record now. That is no fault of the blob, and all others have it as well.
+      .catch((fault: unknown) => {
+        conditions.setError(`backend:${site.id}`, fault);
+        this.#pausedUntilMs = clock.steadyMs() + backoffMs(BACKOFF.local, 1);
       })
       .finally(() => {
         this.#underWay.delete(sequence);
@@ -282,7 +290,8 @@ export class Replicator {
     };
     // Both at a time: a Kubo says what it has pinned only after the pins of others, while it gives bytes at once.
     const [found, isKept] = await Promise.all([read(), site.isKept(entry, signal)]);
-    if (found !== 'good' || !isKept) throw notKept(entry, site.id, found);
+    if (found !== 'good') throw notKept(entry.versionHash, site.id, found);
+    if (!isKept) throw notKept(entry.versionHash, site.id, 'unpinned');
   }
 
   /** Resolves when it is recorded: at once, where nothing else comes that could share the commit. */
@@ -311,28 +320,24 @@ export class Replicator {
   }
 
   #failed({ entry, sequence, attempts, state }: QueuedCopy, error: unknown): void {
-    const { catalog, site, copies, conditions, damage, clock } = this.#modules;
+    const { catalog, site, copies, damage, clock } = this.#modules;
     if (codeOf(error) !== 'archive/no-good-copy') this.#tell(sequence, entry, error);
     // A copy that was found damaged just now is repaired in the same run: a check that repairs ends with it whole.
     const isNewlyDamaged = state !== 'damaged' && isOtherBytes(error);
     const pauseMs = isNewlyDamaged ? 0 : backoffMs(BACKOFF.copy, attempts + 1);
-    try {
-      // From now on it is what every damaged copy is: read on a fresh connection and set aside before it is replaced.
-      if (isOtherBytes(error)) {
-        damage.report(site.id, entry);
-        copies.doubt(entry);
-      }
-      catalog.replicas.recordFailures(site.id, [
-        {
-          sequence,
-          code: codeOf(error) ?? 'archive/unexpected',
-          message: messageOf(error),
-          nextAttemptMs: clock.wallMs() + pauseMs,
-        },
-      ]);
-    } catch (fault) {
-      conditions.setError(`backend:${site.id}`, fault);
+    // From now on it is what every damaged copy is: read on a fresh connection and set aside before it is replaced.
+    if (isOtherBytes(error)) {
+      damage.report(site.id, entry);
+      copies.doubt(entry);
     }
+    catalog.replicas.recordFailures(site.id, [
+      {
+        sequence,
+        code: codeOf(error) ?? 'archive/unexpected',
+        message: messageOf(error),
+        nextAttemptMs: clock.wallMs() + pauseMs,
+      },
+    ]);
   }
 
   /** Reports the fault of one blob as that blob's alone: the backend is in use, and the other blobs go there. */

@@ -1,15 +1,13 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
-import type { Clock } from '../core/time/clock.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import type { CatalogRebuild } from './catalog-rebuild.ts';
 import { blobScrub } from './checked-blobs.ts';
 import type { AdoptedCustom } from './custom/adopt-custom.ts';
 import type { CustomUpkeep } from './custom/custom-upkeep.ts';
 import type { DamageWatch } from './damage-watch.ts';
-import { type Adopted, Reindex } from './reindex.ts';
-import { reindexedSite } from './reindexed-places.ts';
+import type { Adopted } from './reindex.ts';
 import type { Replication } from './replication.ts';
 import { type BackendFindings, type CheckProgress, nothingFound, type Scrub, type Subset } from './scrub.ts';
 
@@ -24,7 +22,6 @@ export interface UpkeepModules {
   readonly custom: CustomUpkeep;
   /** The archiver whose evidence is checked on the backends. */
   readonly archiverId?: string;
-  readonly clock: Clock;
 }
 
 export interface CheckOptions {
@@ -198,7 +195,7 @@ export class Upkeep {
     progress: (told: RebuildProgress) => void,
     signal: AbortSignal,
   ): Promise<RebuildReport> {
-    const { catalogRebuild, replication, catalog, store, clock } = this.#modules;
+    const { catalogRebuild, replication, catalog, store } = this.#modules;
     const tell = (message: string) => progress({ message, place: null, done: null });
     const count = (place: string, done: number) => progress({ message: `${place}: ${done} blobs`, place, done });
     if (catalog.setAside !== null) tell(`catalog: it was damaged; that file is ${catalog.setAside} now`);
@@ -216,7 +213,7 @@ export class Upkeep {
     for (const site of replication.sites) {
       if ((from !== null && from !== site.id) || site.id in faults) continue;
       const told = ({ adopted }: Adopted) => count(site.id, adopted);
-      const one = new Reindex(reindexedSite(site, catalog), catalog, clock, this.#modules.custom, told);
+      const one = catalogRebuild.reindexOf(site, told);
       try {
         backends[site.id] = await one.blobs(signal);
         Object.assign(custom, await one.others(signal));
@@ -233,12 +230,12 @@ export class Upkeep {
   }
 
   async #repair(findings: BackendFindings[], signal: AbortSignal): Promise<void> {
-    const { replication, catalog, clock, custom } = this.#modules;
+    const { replication, catalog, catalogRebuild } = this.#modules;
     for (const site of replication.sites) {
       const at = findings.findIndex(({ backend }) => backend === site.id);
       const found = findings[at];
       if (found === undefined || found.fault !== null || found.unknown === 0) continue;
-      const { unread } = await new Reindex(reindexedSite(site, catalog), catalog, clock, custom).blobs(signal);
+      const { unread } = await catalogRebuild.reindexOf(site).blobs(signal);
       if (unread > 0) findings[at] = { ...found, fault: `${unread} of its blobs could not be read.` };
     }
     await replication.rowSalvage.salvage(signal);

@@ -1,29 +1,8 @@
-import { parseBoundedJson } from '../core/blob/bounded-json.ts';
 import { decodeHex } from '../core/blob/hex.ts';
 import { type BlockHash, parseBlockHash } from '../core/blob/ids.ts';
 import { HOLDINGS, type HoldingCounts } from './inventory.ts';
-import {
-  countOf,
-  decodeStatement,
-  exactly,
-  fieldsOf,
-  formatOf,
-  heightIn,
-  hex,
-  refused,
-  time,
-  word,
-} from './statement-fields.ts';
-
-/**
- * A signed statement of an archiver. What is signed, with Ed25519, is the UTF-8 of the statement in the form of RFC 8785:
- * members in the order of their names, no white space.
- */
-export interface Signed<Statement> {
-  readonly statement: Statement;
-  /** 64 bytes in hex. */
-  readonly signature: string;
-}
+import { KEY_BYTES, looksLikeSigned, parseSigned, type SignedByKey } from './signed-statement.ts';
+import { countOf, exactly, fieldsOf, formatOf, heightIn, hex, refused, time, word } from './statement-fields.ts';
 
 /** An archiver's statement about its holdings of the final occurrences in a range of heights. */
 export interface AttestationStatement {
@@ -50,35 +29,7 @@ export interface AttestationStatement {
   readonly at: string;
 }
 
-/** A key gives its place to the next one; signed by both. */
-export interface SuccessionStatement {
-  readonly kind: 'holdfast/key';
-  readonly format: 1;
-  readonly key: string;
-  readonly next: string;
-  readonly at: string;
-}
-
-/**
- * Signed by the old key and the new one. A stranger could otherwise name another archiver's key as successor. The
- * stranger's statements would then count as that archiver's.
- */
-export interface Succession extends Signed<SuccessionStatement> {
-  /** Signature of the new key: 64 bytes in hex. */
-  readonly accepted: string;
-}
-
-export interface Attestation extends Signed<AttestationStatement> {
-  /** From the oldest key on that is still told to the one that signed; empty where there was one key only. */
-  readonly keys: readonly Succession[];
-}
-
-/** Keys that an attestation tells of at most: the latest. */
-export const MAX_SUCCESSIONS = 64;
-/** Length of an Ed25519 public key. */
-export const KEY_BYTES = 32;
-/** Length of an Ed25519 signature. */
-export const SIGNATURE_BYTES = 64;
+export type Attestation = SignedByKey<AttestationStatement>;
 
 /** RFC 8785, for documents of objects, arrays, texts and whole numbers. */
 export function canonicalJson(value: unknown): string {
@@ -90,48 +41,18 @@ export function canonicalJson(value: unknown): string {
 
 /** Reports whether a text looks like an attestation; `parseAttestation` names its faults. */
 export function looksLikeAttestation(text: string): boolean {
-  try {
-    return fieldsOf(fieldsOf(parseBoundedJson(text)).get('statement')).get('kind') === 'holdfast/attestation';
-  } catch {
-    return false;
-  }
+  return looksLikeSigned('attestation', text);
 }
 
 /** @throws VerifyError `verify/attestation` */
 export function parseAttestation(json: string): Attestation {
-  return decodeStatement('attestation', json, (value) => {
-    const fields = exactly(fieldsOf(value), ['statement', 'signature', 'keys']);
-    return {
-      statement: statementOf(fields.get('statement')),
-      signature: hex(fields, 'signature', SIGNATURE_BYTES),
-      keys: successionsIn(fields.get('keys')),
-    };
-  });
-}
-
-/** The `keys` of something signed. */
-export function successionsIn(keys: unknown): Succession[] {
-  if (!Array.isArray(keys) || keys.length > MAX_SUCCESSIONS)
-    throw refused(`keys is no list of at most ${MAX_SUCCESSIONS}`);
-  return keys.map((one: unknown) => {
-    const signed = exactly(fieldsOf(one), ['statement', 'signature', 'accepted']);
-    return {
-      statement: successionOf(signed.get('statement')),
-      signature: hex(signed, 'signature', SIGNATURE_BYTES),
-      accepted: hex(signed, 'accepted', SIGNATURE_BYTES),
-    };
-  });
+  return parseSigned('attestation', json, statementOf);
 }
 
 export interface AttestationStep {
   readonly step: 'signature' | 'keys' | 'key';
   readonly ok: boolean;
   readonly says: string;
-}
-
-/** Something that an archiver signed, with how its key came from earlier ones. */
-export interface SignedByKey extends Signed<{ readonly key: string }> {
-  readonly keys: readonly Succession[];
 }
 
 /**
@@ -261,17 +182,6 @@ function statementOf(value: unknown): AttestationStatement {
 
 const STATEMENT_FIELDS = 'kind format archiver key number chain from to blockHash root counts unclear at'.split(' ');
 
-function successionOf(value: unknown): SuccessionStatement {
-  const fields = exactly(fieldsOf(value), ['kind', 'format', 'key', 'next', 'at']);
-  return {
-    kind: word(fields, 'kind', 'holdfast/key'),
-    format: formatOf(fields),
-    key: hex(fields, 'key', KEY_BYTES),
-    next: hex(fields, 'next', KEY_BYTES),
-    at: time(fields),
-  };
-}
-
 function countsOf(value: unknown): HoldingCounts {
   const fields = exactly(fieldsOf(value), HOLDINGS);
   const count = (holding: string) => countOf(fields, holding);
@@ -281,5 +191,6 @@ function countsOf(value: unknown): HoldingCounts {
     lost: count('lost'),
     withheld: count('withheld'),
     custom: count('custom'),
+    'not-archived-by-rule': count('not-archived-by-rule'),
   };
 }

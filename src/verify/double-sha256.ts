@@ -1,8 +1,8 @@
 /**
  * SHA-256 of SHA-256 (FIPS 180-4), the chain's hash of transactions, headers and tree nodes. A block needs some hundred
  * hashes of a few dozen bytes each, and general implementations spend most of their time on allocations. Measured for
- * 64 bytes: noble 2.4 µs, `node:crypto` 1.9 µs, this one, which keeps its memory, 0.96 µs. A test compares it with
- * both.
+ * 64 bytes: noble 2.4 µs, `node:crypto` 1.9 µs, this one, which keeps its memory, 0.96 µs. With memory of its own for
+ * each call it took three times as long. A test compares it with both.
  */
 const K = new Int32Array([
   0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5, 0xd807aa98,

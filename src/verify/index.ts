@@ -24,12 +24,7 @@ export {
   equivocationOf,
   keysOf,
   looksLikeAttestation,
-  MAX_SUCCESSIONS,
   parseAttestation,
-  type Signed,
-  type SignedByKey,
-  type Succession,
-  type SuccessionStatement,
 } from './attestation.ts';
 export { Block, parseBlock, parseBlockHex } from './block.ts';
 export {
@@ -103,6 +98,13 @@ export {
   type ReceiptStep,
   receiptContradictionOf,
 } from './receipt.ts';
+export {
+  MAX_SUCCESSIONS,
+  type Signed,
+  type SignedByKey,
+  type Succession,
+  type SuccessionStatement,
+} from './signed-statement.ts';
 export { parseTransaction, type Transaction, type TransactionOutput } from './transaction.ts';
 export { type UnverifiedBlob, VerifiedBlob, verifyBlob } from './verified-blob.ts';
 export {
@@ -110,6 +112,7 @@ export {
   type ProofStep,
   type StepOutcome,
   type VerifyEngines,
+  verifyBlobOccurrence,
   verifyOccurrence,
 } from './verify-occurrence.ts';
 export { checkWitnesses } from './witness-commitment.ts';

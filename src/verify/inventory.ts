@@ -12,10 +12,15 @@ import type { BlobHasher } from './hasher.ts';
  * smallest k with at most 256 parts, and at most one part for each 4,096 occurrences. Other sizes are another format.
  */
 
-/** States of one occurrence in an archive, in the order of the codes 0 to 4. */
-export const HOLDINGS = ['missing', 'stored', 'lost', 'withheld', 'custom'] as const;
+/** States of one occurrence in an archive, in the order of the codes 0 to 5. `not-archived-by-rule`: its operator's rule leaves it out. */
+export const HOLDINGS = ['missing', 'stored', 'lost', 'withheld', 'custom', 'not-archived-by-rule'] as const;
 export type Holding = (typeof HOLDINGS)[number];
 export type HoldingCounts = Readonly<Record<Holding, number>>;
+
+/** Counts to add to. */
+export function zeroHoldings(): Record<Holding, number> {
+  return { missing: 0, stored: 0, lost: 0, withheld: 0, custom: 0, 'not-archived-by-rule': 0 };
+}
 
 export const DIGEST_BYTES = 32;
 const NOTHING = new Uint8Array(DIGEST_BYTES);
@@ -123,7 +128,7 @@ export function holdingsOf({ occurrences }: Pick<InventoryBlock, 'occurrences'>)
   if (occurrences.length % OCCURRENCE_BYTES !== 0) throw new RangeError('an occurrence takes 70 bytes');
   return Array.from({ length: occurrences.length / OCCURRENCE_BYTES }, (_, index) => {
     const holding = HOLDINGS[occurrences[(index + 1) * OCCURRENCE_BYTES - 1] ?? -1];
-    if (holding === undefined) throw new RangeError('a holding is a number from 0 to 4');
+    if (holding === undefined) throw new RangeError('a holding is a number from 0 to 5');
     return holding;
   });
 }
@@ -139,8 +144,15 @@ export function digestOfBlock(
   return hasher.keccak256(bytes);
 }
 
-const LETTERS: Readonly<Record<Holding, string>> = { missing: 'm', stored: 's', lost: 'l', withheld: 'w', custom: 'c' };
-const RUN = /(\d{1,10})([mslwc])/gy;
+const LETTERS: Readonly<Record<Holding, string>> = {
+  missing: 'm',
+  stored: 's',
+  lost: 'l',
+  withheld: 'w',
+  custom: 'c',
+  'not-archived-by-rule': 'n',
+};
+const RUN = /(\d{1,10})([mslwcn])/gy;
 
 /** Run lengths, as in `12s1m`: twelve stored, then one missing. */
 export class HoldingRuns {

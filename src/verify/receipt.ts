@@ -1,4 +1,3 @@
-import { parseBoundedJson } from '../core/blob/bounded-json.ts';
 import {
   type BlockHash,
   type ContentName,
@@ -10,18 +9,10 @@ import {
   parseVersionHash,
   type TxId,
 } from '../core/blob/ids.ts';
-import {
-  checkAttestation,
-  KEY_BYTES,
-  keysOf,
-  SIGNATURE_BYTES,
-  type Signed,
-  type Succession,
-  successionsIn,
-} from './attestation.ts';
+import { checkAttestation, keysOf } from './attestation.ts';
+import { KEY_BYTES, looksLikeSigned, parseSigned, type SignedByKey } from './signed-statement.ts';
 import {
   countOf,
-  decodeStatement,
   exactly,
   type Fields,
   fieldsOf,
@@ -57,10 +48,7 @@ export interface ReceiptStatement extends ContentName {
   readonly at: string;
 }
 
-export interface Receipt extends Signed<ReceiptStatement> {
-  /** From the oldest key on that is still told to the one that signed; empty where there was one key only. */
-  readonly keys: readonly Succession[];
-}
+export type Receipt = SignedByKey<ReceiptStatement>;
 
 export interface ReceiptStep {
   readonly step: 'signature' | 'keys' | 'key' | 'name';
@@ -78,23 +66,12 @@ const FIELDS =
 
 /** Reports whether a text is meant to be a receipt. `parseReceipt` says what is wrong with it. */
 export function looksLikeReceipt(text: string): boolean {
-  try {
-    return fieldsOf(fieldsOf(parseBoundedJson(text)).get('statement')).get('kind') === 'holdfast/receipt';
-  } catch {
-    return false;
-  }
+  return looksLikeSigned('receipt', text);
 }
 
 /** @throws VerifyError `verify/receipt` */
 export function parseReceipt(json: string): Receipt {
-  return decodeStatement('receipt', json, (value) => {
-    const fields = exactly(fieldsOf(value), ['statement', 'signature', 'keys']);
-    return {
-      statement: statementOf(fields.get('statement')),
-      signature: hex(fields, 'signature', SIGNATURE_BYTES),
-      keys: successionsIn(fields.get('keys')),
-    };
-  });
+  return parseSigned('receipt', json, statementOf);
 }
 
 /**

@@ -8,6 +8,7 @@ import { type BlobHasher, hashWith, nobleHasher } from './hasher.ts';
 import { bytesOfHex } from './hex-field.ts';
 import type { OccurrenceRecord } from './occurrence-record.ts';
 import { parseTransaction } from './transaction.ts';
+import type { VerifiedBlob } from './verified-blob.ts';
 
 /** In this order: bytes → version hash → output script → transaction id → Merkle root → header. */
 export type ProofStep = 'bytes' | 'output' | 'transaction' | 'merkle' | 'header';
@@ -37,8 +38,17 @@ export function verifyOccurrence(
   record: OccurrenceRecord,
   { hasher = nobleHasher }: VerifyEngines = {},
 ): OccurrenceVerdict {
+  return verdictOf(record, () => checkBytes(bytes, record, hasher));
+}
+
+/** The same for bytes that are proven already: nothing is hashed again, and a browser loads no hash function for it. */
+export function verifyBlobOccurrence(blob: VerifiedBlob, record: OccurrenceRecord): OccurrenceVerdict {
+  return verdictOf(record, () => checkName(blob, record));
+}
+
+function verdictOf(record: OccurrenceRecord, checkContent: () => string | Failure): OccurrenceVerdict {
   const steps: StepOutcome[] = [
-    attempt('bytes', () => checkBytes(bytes, record, hasher)),
+    attempt('bytes', checkContent),
     attempt('output', () => checkOutput(record)),
     attempt('transaction', () => checkTransaction(record)),
     attempt('merkle', () => checkProof(record)),
@@ -72,6 +82,17 @@ function checkBytes(bytes: Uint8Array, { hashType, versionHash, size }: Occurren
   if (bytes.length !== size) return new Failure(`The file has ${bytes.length} bytes, the record says ${size}.`);
   const found = encodeHex(hashWith(hasher, hashType, bytes));
   if (found !== versionHash) return new Failure(`The bytes hash (${hashType}) to ${found}, not to ${versionHash}.`);
+  return `The ${size} bytes hash (${hashType}) to ${versionHash}.`;
+}
+
+function checkName(blob: VerifiedBlob, { hashType, versionHash, size }: OccurrenceRecord) {
+  if (blob.bytes.length !== size)
+    return new Failure(`The blob has ${blob.bytes.length} bytes, the record says ${size}.`);
+  if (blob.hashType !== hashType || blob.versionHash !== versionHash) {
+    return new Failure(
+      `The blob is ${blob.hashType} ${blob.versionHash}, the record is of ${hashType} ${versionHash}.`,
+    );
+  }
   return `The ${size} bytes hash (${hashType}) to ${versionHash}.`;
 }
 

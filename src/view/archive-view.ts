@@ -16,8 +16,9 @@ import type { OutageReport } from './outage-report.ts';
 /**
  * `seen`: listed or on chain, and not fetched yet. `spooled`: verified and durable. `stored`: also fetched back and
  * re-hashed on as many backends as are required. `withheld`: taken down by an operator, whatever is held.
+ * `not-archived-by-rule`: a rule of the operator leaves it out, so that it is neither fetched nor held.
  */
-export type ContentState = 'seen' | 'spooled' | 'stored' | 'withheld';
+export type ContentState = 'seen' | 'spooled' | 'stored' | 'withheld' | 'not-archived-by-rule';
 
 /** State of one content on a backend. */
 export interface ReplicaRecord {
@@ -61,6 +62,9 @@ export interface ContentRecord extends OccurrencePageOfRecord {
   readonly state: ContentState;
   /** Reason that the operator published for a withheld content. */
   readonly publicReason: string | null;
+  /** For `not-archived-by-rule`: the rule of that time, in a sentence. null otherwise. */
+  readonly rule: string | null;
+  /** The most that it can be where no list has named it. */
   readonly sizeBytes: number;
   /** The transaction that the node's list named. */
   readonly listedTxid: TxId | null;
@@ -113,8 +117,16 @@ export interface Lost {
   readonly loss: RecordedAbsence;
 }
 
+/** A rule of the operator leaves it out: it is not held here, and that says nothing of other archives. */
+export interface LeftOut {
+  readonly kind: 'not-archived-by-rule';
+  readonly since: string;
+  /** The rule of that time, in a sentence. */
+  readonly rule: string;
+}
+
 /** `absent` is proved: list current, catalog does not know it, and every backend answered that it has not got it. */
-export type NotGiven = { readonly kind: 'absent' } | Withheld | Lost | Unavailable;
+export type NotGiven = { readonly kind: 'absent' } | Withheld | Lost | LeftOut | Unavailable;
 
 export type RecordLookup = { readonly kind: 'found'; readonly record: ContentRecord } | NotGiven;
 
@@ -176,13 +188,15 @@ export interface PeerAudits {
   readonly at: string;
   readonly samples: number;
   readonly outcomes: Readonly<
-    Record<'good' | 'absent' | 'withheld' | 'wrong-bytes' | 'no-proof' | 'no-answer', number>
+    Record<'good' | 'absent' | 'withheld' | 'not-archived-by-rule' | 'wrong-bytes' | 'no-proof' | 'no-answer', number>
   >;
 }
 
 /** Result of comparing a peer's holdings with this archive's. */
 export interface PeerComparison {
   readonly at: string;
+  /** When one last came to its end, of this process; before that, when its first began. */
+  readonly endedAt: string;
   /**
    * `whole`: every height that both archives have was compared. `partial`: it ended early, so that the counts below are
    * lower bounds. `none`: the archives share no height, or not the chain.
@@ -252,6 +266,15 @@ export interface ArchiveStatus {
     readonly failing: number;
     /** On chain, not durable here, and half of the time until the node may prune them is over; null: no tip is known. */
     readonly atRisk: number | null;
+  };
+  /** The operator's rule of what is archived. */
+  readonly archiveRule: {
+    /** In a sentence; null: everything is archived. */
+    readonly says: string | null;
+    /** Blobs that it, or an earlier rule, left out. They are neither missing nor lost. */
+    readonly notArchived: number;
+    /** Since when any is; null: none is. */
+    readonly since: string | null;
   };
   /** The data folder. */
   readonly local: {

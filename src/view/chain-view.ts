@@ -1,7 +1,7 @@
 import type { BlockHash, ContentName, NamedHash, TxId, VersionHash } from '../core/blob/ids.ts';
 import type { HeaderMembers } from '../node/chain-node.ts';
 import type { OccurrenceRecord } from '../verify/occurrence-record.ts';
-import type { Withheld } from './archive-view.ts';
+import type { LeftOut, Withheld } from './archive-view.ts';
 
 /** Reason why the chain cannot be asked now. None of them means that a thing is absent, or not final. */
 export type ChainUnavailableReason =
@@ -80,6 +80,7 @@ export type ProofLookup =
   | Found<{ readonly records: readonly OccurrenceRecord[] }>
   | Absent
   | Withheld
+  | LeftOut
   | ChainUnavailable;
 export type SafetyAnswer = { readonly kind: 'told'; readonly safe: readonly boolean[] } | ChainUnavailable;
 export type LastBlock = Found<{ readonly block: BlockPlace }> | ChainUnavailable;

@@ -3,9 +3,17 @@ import type { BlockHash, HashType, TxId, VersionHash } from '../core/blob/ids.ts
 /**
  * `at-risk`: on chain, not durable here, and past the alarm's share of its window. `lost`: no source had the bytes when
  * their deadline passed. `withheld`: taken down by an operator, and not fetched. `custom`: the bytes of every node
- * match neither hash; they are kept apart and prove nothing.
+ * match neither hash; they are kept apart and prove nothing. `not-archived-by-rule`: the operator's rule leaves it out.
  */
-export type WindowBlobState = 'seen' | 'at-risk' | 'spooled' | 'stored' | 'lost' | 'withheld' | 'custom';
+export type WindowBlobState =
+  | 'seen'
+  | 'at-risk'
+  | 'spooled'
+  | 'stored'
+  | 'lost'
+  | 'withheld'
+  | 'custom'
+  | 'not-archived-by-rule';
 
 export interface WindowBlob {
   readonly versionHash: VersionHash;

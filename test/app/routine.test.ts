@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { CatalogMaintenance } from '../../src/app/catalog-maintenance.ts';
 import { ClockWatch } from '../../src/app/clock-watch.ts';
 import { Routine } from '../../src/app/routine.ts';
 import type { Catalog } from '../../src/catalog/catalog.ts';
@@ -42,7 +43,8 @@ function routineOf(scene: Awaited<ReturnType<typeof replicationScene>>, log: Log
     ),
     audit: new ChainAudit(catalog, { state: { tip: null } }, { finalHeight: null }, conditions, clock),
     clock: new ClockWatch(catalog, [], conditions, activity, clock),
-    ...{ replication, catalog, conditions, log },
+    maintenance: new CatalogMaintenance(catalog, log),
+    replication,
   });
 }
 
@@ -61,10 +63,10 @@ test('maintenance bounds what would grow for ever, and says how much went', asyn
   const hashes = { hash: parseBlockHash('11'.repeat(32)), previousHash: parseBlockHash('00'.repeat(32)) };
   const block = { height: 1, ...hashes, timeSeconds: time, medianTimeSeconds: time, occurrences: [], unclear: [] };
   catalog.chain.recordBlocks([block], () => false);
-  routine.maintain();
+  routine.maintenance.run();
   expect(catalog.findQueued(dropped.versionHash)).toBeNull();
   expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ rows: { dropped: 1, evictedUnmined: 0 } }]);
-  routine.maintain();
+  routine.maintenance.run();
   expect(lines).toHaveLength(1);
 });
 

@@ -24,8 +24,9 @@ const answers = (answered: EmptyAnswer): SourceAnswered[] => [
 ];
 
 /** A content on chain, its deadline long over, with no node, backend or peer that has it. */
-async function scene(peers: readonly RescueSource[] = []) {
+async function scene(peers: readonly RescueSource[] = [], isTakenOver = true) {
   const catalog = openCatalog();
+  if (isTakenOver) catalog.evidence.recordTakenOver();
   const block = (height: number, medianTimeSeconds: number) => ({
     ...{
       height,
@@ -73,6 +74,12 @@ describe('a content that no source gave', () => {
       'node one',
       'peer two',
     ]);
+  });
+
+  test('is not lost before the data folder has told what a rule left out', async () => {
+    const { catalog, losses, content } = await scene([], false);
+    await losses.judge(content, answers('absent'), NEVER);
+    expect([losses.count, catalog.losses.count()]).toEqual([0, 0]);
   });
 
   test('is not lost while one who was asked has it, and may not give it out', async () => {

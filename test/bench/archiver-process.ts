@@ -7,6 +7,7 @@ import { startDaemon } from '../../src/app/daemon.ts';
 import { weighOutsideMemory } from '../../src/cli/outside-memory.ts';
 import { loadConfig } from '../../src/config/index.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
+import { cpuSeconds } from './cpu-time.ts';
 
 weighOutsideMemory();
 const [nodeUrl = '', dataDir = '', count = '0'] = process.argv.slice(2);
@@ -21,9 +22,11 @@ const daemon = await startDaemon({ settings: values, version: 'bench', emulated:
 const { activity } = daemon.archive;
 
 let listedAt: number | null = null;
+let cpuBefore = 0;
 let spooled = 0;
 let bytes = 0;
 activity.on('listed', () => {
+  if (listedAt === null) cpuBefore = cpuSeconds();
   listedAt ??= performance.now();
 });
 await new Promise<void>((done) => {
@@ -43,6 +46,7 @@ process.stdout.write(
     blobs: spooled,
     peakMemoryBytes: usage.maxRSS * 1_024,
     cpuSeconds: (usage.userCPUTime + usage.systemCPUTime) / 1e6,
+    listedCpuSeconds: cpuSeconds() - cpuBefore,
     calls,
   })}\n`,
 );

@@ -17,7 +17,7 @@ const told = z.object({ env: z.record(z.string(), z.string()), count: z.number()
 const NEVER = new AbortController().signal;
 const LOOK_MS = 50;
 /** After the last blob: timers, garbage and checkpoints of the work before it. */
-const SETTLING_MS = 10_000;
+const SETTLING_MS = 15_000;
 
 weighOutsideMemory();
 collectWhenIdle();
@@ -28,6 +28,11 @@ const log = createLogger('warn', process.stderr);
 /** Bytes that this process made the kernel write to disks, so far. */
 function writtenBytes(): number {
   return Number(/^write_bytes: (\d+)$/m.exec(readFileSync('/proc/self/io', 'utf8'))?.[1] ?? Number.NaN);
+}
+
+/** Memory that is this process's own; what it has mapped of files is shared with the page cache, and given up first. */
+function privateBytes(): number {
+  return Number(/^Anonymous:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/smaps_rollup', 'utf8'))?.[1]) * 1_024;
 }
 
 /** Sums of a metric over its other labels, by one label. */
@@ -72,6 +77,7 @@ process.stdout.write(
       cpuSeconds: cpuSeconds() - idle.cpuSeconds,
       calls: callsOf() - idle.calls,
       memoryBytes: process.memoryUsage.rss(),
+      privateBytes: privateBytes(),
     },
   })}\n`,
 );

@@ -9,15 +9,17 @@ export interface BenchProcess {
   readonly line: string;
 }
 
-/** Starts a script of this folder and waits for the first line that it prints. */
+/** Starts a script of this folder and waits for the first line that it prints. `under`: a program that runs it, and its words. */
 export async function startAndReadLine(
   script: string,
   words: readonly string[],
   nodeFlags: readonly string[] = [],
   env: Readonly<Record<string, string>> = {},
+  under: readonly string[] = [],
 ): Promise<BenchProcess> {
   const path = fileURLToPath(new URL(script, import.meta.url));
-  const child = spawn(process.execPath, [...nodeFlags, path, ...words], {
+  const [program = process.execPath, ...rest] = [...under, process.execPath, ...nodeFlags, path, ...words];
+  const child = spawn(program, rest, {
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
     env: { ...process.env, ...env },
   });

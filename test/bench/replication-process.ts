@@ -1,7 +1,7 @@
 /**
  * The archive's own parts in a process of their own, so that their memory and CPU are their own. Told by one line of
  * JSON: `fill` spools blobs, as a daemon does that fetched them, and brings them to the backend; `check` compares the
- * listing of a prepared folder. Configured by the environment. Prints one JSON line when it is done.
+ * listing of a prepared folder; `rebuild` makes a catalog of what the backend holds. Configured by the environment. Prints one JSON line when it is done.
  */
 import { z } from 'zod';
 import { openUpkeep } from '../../src/app/daemon.ts';
@@ -17,6 +17,7 @@ weighOutsideMemory();
 const told = z.discriminatedUnion('work', [
   z.object({ work: z.literal('fill'), sizeBytes: z.int(), count: z.int() }),
   z.object({ work: z.literal('check') }),
+  z.object({ work: z.literal('rebuild') }),
 ]);
 const asked = told.parse(JSON.parse(process.argv[2] ?? '{}'));
 const { values: settings } = loadConfig({ env: process.env, flags: {}, file: undefined, cwd: process.cwd() });
@@ -53,7 +54,19 @@ async function check() {
   return { seconds, left: leftCount, cpuSeconds: cpuSeconds() - cpuBefore, close };
 }
 
-const { close, ...outcome } = await (asked.work === 'fill' ? fill(asked) : check());
+async function rebuild() {
+  const { upkeep, close } = await openUpkeep({ settings, version: 'bench', emulated: false, log });
+  const cpuBefore = cpuSeconds();
+  const begun = performance.now();
+  const { backends, faults } = await upkeep.rebuild(null, () => {}, signal);
+  const seconds = (performance.now() - begun) / 1_000;
+  for (const fault of Object.values(faults)) throw new Error(fault);
+  const counted = Object.values(backends).reduce((sum, { adopted }) => sum + adopted, 0);
+  return { seconds, counted, cpuSeconds: cpuSeconds() - cpuBefore, close };
+}
+
+const WORKS = { check, rebuild } as const;
+const { close, ...outcome } = await (asked.work === 'fill' ? fill(asked) : WORKS[asked.work]());
 const { maxRSS } = process.resourceUsage();
 process.stdout.write(`${JSON.stringify({ ...outcome, peakMemoryBytes: maxRSS * 1_024 })}\n`);
 await close();

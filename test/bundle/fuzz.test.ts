@@ -2,7 +2,6 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { Header } from 'tar';
 import { describe, expect, test } from 'vitest';
-import type { ByteStream } from '../../src/bundle/byte-stream.ts';
 import { carHeader, documentBlock, nodeBlock, sectionHead } from '../../src/bundle/car-block.ts';
 import { checkBundle } from '../../src/bundle/check-bundle.ts';
 import { Importer, type ImportModules } from '../../src/bundle/importer.ts';
@@ -33,13 +32,10 @@ import { openCatalog } from '../catalog/catalog-in-folder.ts';
 import { edited, edits, seeds } from '../edits.ts';
 import { NEVER, sampleBlob } from '../sample-blobs.ts';
 import { commitment, craftBlock, craftTransaction } from '../verify/craft.ts';
+import { inChunks } from './in-chunks.ts';
 
 const BLOBS = [sampleBlob('one', 90), sampleBlob('two', 700, 'blake2s256'), sampleBlob('three', 2_000)];
 const RUNS = 20;
-
-async function* inChunks(bytes: Uint8Array, size: number): ByteStream {
-  for (let at = 0; at < bytes.length; at += size) yield bytes.slice(at, at + size);
-}
 
 const SHA = 'keccak256';
 const NAMED = BLOBS.filter(({ hashType }) => hashType === SHA);
@@ -83,7 +79,7 @@ function bundle(): Uint8Array {
     chain: parseBlockHash('ab'.repeat(32)),
     blockHash: parseBlockHash('cd'.repeat(32)),
     inventory: digestText(tree.root(spanOf(1, 9))),
-    counts: { missing: 0, stored: NAMED.length, lost: 0, withheld: 0, custom: 0 },
+    counts: { missing: 0, stored: NAMED.length, lost: 0, withheld: 0, custom: 0, 'not-archived-by-rule': 0 },
     blobs: NAMED.length,
     blobBytes: NAMED.reduce((sum, { bytes }) => sum + bytes.length, 0),
     parts: parts.map(({ node }) => node.cid),

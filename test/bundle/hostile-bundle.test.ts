@@ -22,10 +22,7 @@ import {
   spanOf,
 } from '../../src/verify/inventory.ts';
 import { sampleBlob } from '../sample-blobs.ts';
-
-async function* inChunks(bytes: Uint8Array, size: number): ByteStream {
-  for (let at = 0; at < bytes.length; at += size) yield bytes.slice(at, at + size);
-}
+import { inChunks } from './in-chunks.ts';
 
 async function partsOf(bytes: Uint8Array, chunk = 4_096): Promise<CarPart[]> {
   const parts: CarPart[] = [];
@@ -41,7 +38,7 @@ const MANIFEST: Manifest = {
   to: 9,
   blockHash: parseBlockHash('cd'.repeat(32)),
   inventory: 'ef'.repeat(32),
-  counts: { missing: 0, stored: 2, lost: 0, withheld: 0, custom: 0 },
+  counts: { missing: 0, stored: 2, lost: 0, withheld: 0, custom: 0, 'not-archived-by-rule': 0 },
   blobs: 2,
   blobBytes: 1_100,
   records: 0,

@@ -4,6 +4,7 @@ import { type PlannedBundle, partsAgain, planBundle } from '../../src/bundle/pla
 import type { BundledOccurrence } from '../../src/catalog/audit-snapshot.ts';
 import type { Catalog } from '../../src/catalog/catalog.ts';
 import type { WalkedBlock } from '../../src/catalog/walked-block.ts';
+import { ArchiveRule } from '../../src/core/blob/archive-rule.ts';
 import { type HashType, parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';
 import { openCatalog, sighting, spooled } from '../catalog/catalog-in-folder.ts';
@@ -111,6 +112,17 @@ test('content that is not stored is named once, with the height of its first occ
     notExportedCount: 1,
     counts: { missing: 2, stored: 2 },
   });
+});
+
+test('the manifest counts apart what a rule leaves out, and the report does not call it not exported', async () => {
+  const catalog = openCatalog({ rule: new ArchiveRule({ maxBlobBytes: 99, allowed: null }) });
+  catalog.chain.recordStart(1);
+  catalog.chain.recordBlocks([blockAt('a', 1, [0, 1]), blockAt('a', 2, [1])], () => false);
+  store(catalog, [0]);
+  catalog.noteListed([sighting('1')]);
+  const { notExported, notExportedCount, manifest } = await plan(catalog, 1, 2);
+  expect([notExported, notExportedCount, manifest.blobs, manifest.records]).toEqual([[], 0, 1, 1]);
+  expect(manifest.counts).toMatchObject({ stored: 1, missing: 0, lost: 0, 'not-archived-by-rule': 2 });
 });
 
 test('a blob that is taken down while the bundle is written ends the writing', async () => {

@@ -3,10 +3,10 @@ import fc from 'fast-check';
 import { Header, type HeaderData } from 'tar';
 import { describe, expect, test } from 'vitest';
 import { BODY_LIMIT_BYTES } from '../../src/backfill/source/candidates.ts';
-import type { ByteStream } from '../../src/bundle/byte-stream.ts';
 import { type Part, shownPath } from '../../src/bundle/part.ts';
 import { streamParts } from '../../src/bundle/stream-parts.ts';
 import { sampleBytes } from '../sample-blobs.ts';
+import { inChunks } from './in-chunks.ts';
 
 type Entry = Omit<HeaderData, 'size'> & { readonly bytes?: Uint8Array; readonly says?: number };
 
@@ -21,10 +21,6 @@ function tarball(...entries: readonly Entry[]): Uint8Array {
     return [new Uint8Array(header.block ?? new Uint8Array(BLOCK)), body];
   });
   return new Uint8Array(Buffer.concat([...blocks, new Uint8Array(2 * BLOCK)]));
-}
-
-async function* inChunks(bytes: Uint8Array, size: number): ByteStream {
-  for (let at = 0; at < bytes.length; at += size) yield bytes.slice(at, at + size);
 }
 
 async function partsOf(bytes: Uint8Array, chunk = 10_000, isKnown = async () => false): Promise<Part[]> {

@@ -5,6 +5,7 @@ import { onTestFinished } from 'vitest';
 import { Catalog } from '../../src/catalog/catalog.ts';
 import type { SpooledContent } from '../../src/catalog/content-table.ts';
 import type { Sighting } from '../../src/catalog/seen-table.ts';
+import type { ArchiveRule } from '../../src/core/blob/archive-rule.ts';
 import { type HashType, parseTxId, parseVersionHash } from '../../src/core/blob/ids.ts';
 import { type Clock, SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -24,6 +25,7 @@ export interface CatalogSetup {
   readonly backends?: readonly string[];
   readonly replicasRequired?: number;
   readonly clock?: Clock;
+  readonly rule?: ArchiveRule;
 }
 
 /** A catalog on a real file, closed when the test is over. */
@@ -34,6 +36,7 @@ export function openCatalog(setup: CatalogSetup = {}): Catalog {
     backends: setup.backends ?? ['local'],
     replicasRequired: setup.replicasRequired ?? 1,
     clock: setup.clock ?? new HandClock(),
+    ...(setup.rule === undefined ? {} : { rule: setup.rule }),
   });
   catalog.copies.useBackends(['local']);
   onTestFinished(() => catalog.close());

@@ -64,6 +64,13 @@ describe('evidence', () => {
     });
   });
 
+  test('a blob that is held is not lost, however late the answers that it is nowhere are recorded', () => {
+    const catalog = walked();
+    catalog.recordSpooled([spooled('a')]);
+    expect(catalog.losses.record([loss])).toEqual([]);
+    expect([catalog.losses.find(blob), catalog.evidence.find(PATH)]).toEqual([null, null]);
+  });
+
   test('bytes that turn up revoke it: the document stays, and says so', () => {
     const catalog = walked();
     catalog.losses.record([loss]);

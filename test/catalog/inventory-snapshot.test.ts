@@ -4,6 +4,7 @@ import Database from 'better-sqlite3';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { AuditSnapshot } from '../../src/catalog/audit-snapshot.ts';
 import type { Catalog } from '../../src/catalog/catalog.ts';
+import { ArchiveRule } from '../../src/core/blob/archive-rule.ts';
 import { parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
 import { HOLDINGS, holdingsOf } from '../../src/verify/inventory.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -14,9 +15,10 @@ const hash = (height: number) => parseBlockHash(height.toString(16).padStart(64,
 const LABELS = Array.from({ length: 40 }, (_, index) => `inventoried ${index}`);
 const HEIGHTS = 24;
 
-/** Every kind of holding, and several of them at once: taken down and stored, lost and found again. */
+/** Every kind of holding, and several of them at once: taken down and stored, lost and found again, left out and custom. */
 function mixedArchive(folder: string): Catalog {
-  const catalog = openCatalog({ folder });
+  // All are of 100 bytes, but for those that are larger than the rule allows.
+  const catalog = openCatalog({ folder, rule: new ArchiveRule({ maxBlobBytes: 100, allowed: null }) });
   catalog.chain.recordStart(1);
   for (let height = 1; height <= HEIGHTS; height += 1) {
     const labels = LABELS.filter((_, index) => (index + height) % 5 === 0);
@@ -42,6 +44,7 @@ function mixedArchive(folder: string): Catalog {
       const order = { archiver: 'me', publicReason: null, reason: 'an order', atMs: 1, purge: false };
       catalog.withheld.record([{ ...name, ...order }], false);
     }
+    if (index % 7 === 1) catalog.noteListed([sighting(label, { sizeBytes: 101 })]);
     if (index % 11 === 0) catalog.custom.record({ versionHash, keccak: versionHash }, 3, 'local');
   }
   return catalog;

@@ -70,7 +70,7 @@ describe('withheld content', () => {
       placements: [],
       wanted: [],
       damaged: [0, 0],
-      audit: { stored: 0, pending: 0, custom: 0, lost: 0, withheld: 1 },
+      audit: { stored: 0, pending: 0, custom: 0, lost: 0, withheld: 1, 'not-archived-by-rule': 0 },
       findings: [],
       unsaved: null,
       list: [takenDown],

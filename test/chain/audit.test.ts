@@ -77,7 +77,14 @@ describe('the audit', () => {
     const { occurrences, spooled: durable } = await audit(catalog, { from: 100, to: 101 });
     const lost = gone.length;
     expect(durable).toBe(2 * half.length);
-    expect(occurrences).toEqual({ stored: 2 * (400 - open), pending: 2 * open - lost, custom: 0, withheld: 0, lost });
+    expect(occurrences).toEqual({
+      stored: 2 * (400 - open),
+      pending: 2 * open - lost,
+      custom: 0,
+      withheld: 0,
+      lost,
+      'not-archived-by-rule': 0,
+    });
   });
 
   test('the audit classifies every occurrence, and lists slack of pending and answers of lost ones', async () => {
@@ -89,7 +96,7 @@ describe('the audit', () => {
     const report = await audit(catalog);
     expect(report).toMatchObject({
       range: { from: 100, to: 102 },
-      occurrences: { stored: 3, pending: 2, custom: 0, withheld: 0, lost: 1 },
+      occurrences: { stored: 3, pending: 2, custom: 0, withheld: 0, lost: 1, 'not-archived-by-rule': 0 },
       spooled: 1,
       findingCount: 3,
       unexamined: [],
@@ -187,11 +194,11 @@ describe('the audit', () => {
       catalog.custom.record({ versionHash: name(label).versionHash, keccak: name(keccak).versionHash }, 9, 'local');
     }
     expect(await audit(catalog)).toMatchObject({
-      occurrences: { stored: 1, pending: 1, custom: 2, withheld: 2, lost: 0 },
+      occurrences: { stored: 1, pending: 1, custom: 2, withheld: 2, lost: 0, 'not-archived-by-rule': 0 },
       findings: [name('d')],
     });
     expect(await audit(catalog, { to: 101 })).toMatchObject({
-      occurrences: { stored: 1, pending: 0, custom: 1, withheld: 2, lost: 0 },
+      occurrences: { stored: 1, pending: 0, custom: 1, withheld: 2, lost: 0, 'not-archived-by-rule': 0 },
       findings: [],
       isComplete: true,
     });

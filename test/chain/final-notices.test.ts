@@ -44,18 +44,20 @@ function archiver(ledger = new Map<string, Subscription>()) {
     archiverId: 'ab'.repeat(8),
     finality: 'chainlock',
     chain,
-    index: {
-      occurrences: ({ hashType }: ContentName) => [...mined.values()].filter((one) => one.hashType === hashType),
-    },
-    archive: { record: async () => ({ kind: 'withheld', at: null, publicReason: null }) },
-    ledger: {
-      all: () => [...ledger.values()],
-      put: (subscription) => void ledger.set(subscription.id, subscription),
-      remove(id) {
-        if (receiver.isDiskFull) throw new Error('The disk is full.');
-        ledger.delete(id);
+    catalog: {
+      chain: {
+        occurrences: ({ hashType }: ContentName) => [...mined.values()].filter((one) => one.hashType === hashType),
+      },
+      subscriptions: {
+        all: () => [...ledger.values()],
+        put: (subscription) => void ledger.set(subscription.id, subscription),
+        remove(id) {
+          if (receiver.isDiskFull) throw new Error('The disk is full.');
+          ledger.delete(id);
+        },
       },
     },
+    archive: { record: async () => ({ kind: 'withheld', at: null, publicReason: null }) },
     sender: {
       async send(post) {
         nowMs += receiver.takesMs;

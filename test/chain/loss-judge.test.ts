@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
-import { expect, onTestFinished, test } from 'vitest';
-import { LossJudge } from '../../src/chain/loss-judge.ts';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { LossJudge, type RescueSource } from '../../src/chain/loss-judge.ts';
 import { parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
 import { RETENTION_SECONDS } from '../../src/core/blob/limits.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { Notifier } from '../../src/core/notifier.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
-import { openCatalog, sighting } from '../catalog/catalog-in-folder.ts';
+import { openCatalog, sighting, spooled } from '../catalog/catalog-in-folder.ts';
+import { eventually } from '../e2e/eventually.ts';
 
 const hex = (label: string) => createHash('sha256').update(label).digest('hex');
 const MINED_SECONDS = 1_767_000_000;
@@ -39,44 +40,59 @@ function catalogAfterALoss() {
   return { catalog, hash };
 }
 
-test('a recorded loss stands before anybody has answered, so that no start calls it over', async () => {
+/** Parts of a judge instead of a place that answers nothing yet, a data folder that has told everything, and no peer. */
+interface Given {
+  readonly find?: RescueSource['find'];
+  readonly peers?: RescueSource[];
+  readonly isTakenOver?: boolean;
+}
+
+/** A judge over that catalog; it runs until the end of the test. */
+function judging(isListCurrent: () => boolean, given: Given = {}) {
   const { catalog, hash } = catalogAfterALoss();
+  if (given.isTakenOver ?? true) catalog.evidence.recordTakenOver();
   const asked = Promise.withResolvers<void>();
   const silent = Promise.withResolvers<null>();
+  const changes = new Notifier();
   const conditions = new ConditionBoard(createLogger('fatal', { write: () => undefined }), SYSTEM_CLOCK.wallMs);
   const unused = () => Promise.reject(new Error('Nobody gave bytes.'));
-  const judge = new LossJudge({
-    catalog,
-    poller: {
-      state: {
-        genesis: null,
-        tip: { height: 100, hash, medianTimeSeconds: MINED_SECONDS + 2 * RETENTION_SECONDS, syncing: false },
-        lastAnswerMs: null,
-        sweptMs: null,
-        entries: null,
-      },
-      isListCurrent: () => true,
-      isListed: () => false,
-    },
-    chain: { isWalked: true, moved: new Notifier() },
-    nodes: { all: [] },
-    sources: [
-      {
-        name: 'store silent',
-        find: () => {
-          asked.resolve();
-          return silent.promise;
+  const judge = new LossJudge(
+    {
+      catalog,
+      poller: {
+        state: {
+          genesis: null,
+          tip: { height: 100, hash, medianTimeSeconds: MINED_SECONDS + 2 * RETENTION_SECONDS, syncing: false },
+          lastAnswerMs: null,
+          sweptMs: null,
+          entries: null,
         },
+        isListCurrent,
+        isListed: () => false,
       },
-    ],
-    peers: [],
-    verifier: { verify: unused },
-    held: { copyOf: () => null },
-    spooler: { spool: unused },
-    conditions,
-    activity: { emit: () => true },
-    clock: SYSTEM_CLOCK,
-  });
+      chain: { isWalked: true, moved: new Notifier() },
+      nodes: { all: [] },
+      sources: [
+        {
+          name: 'store silent',
+          find:
+            given.find ??
+            (() => {
+              asked.resolve();
+              return silent.promise;
+            }),
+        },
+      ],
+      peers: given.peers ?? [],
+      verifier: { verify: unused },
+      held: { copyOf: () => null },
+      spooler: { spool: unused },
+      conditions,
+      activity: { emit: () => true },
+      clock: SYSTEM_CLOCK,
+    },
+    changes,
+  );
   const ending = new AbortController();
   const running = judge.run(ending.signal);
   onTestFinished(async () => {
@@ -84,6 +100,70 @@ test('a recorded loss stands before anybody has answered, so that no start calls
     silent.resolve(null);
     await running;
   });
-  await asked.promise;
+  return { catalog, asked: asked.promise, answer: () => silent.resolve(null), changes, conditions };
+}
+
+test('a recorded loss stands before anybody has answered, so that no start calls it over', async () => {
+  const { asked, conditions } = judging(() => true);
+  await asked;
   expect(conditions.standing()).toMatchObject([{ code: 'chain/lost', amount: 1 }]);
+});
+
+test('a blob that comes from elsewhere while the sources answer is not lost', async () => {
+  const { catalog, asked, answer, conditions } = judging(() => true);
+  await asked;
+  // An import or the fetcher brings them: the judge is still waiting for the answer that they are not there.
+  catalog.recordSpooled([spooled('overdue'), spooled('lost')]);
+  answer();
+  await eventually(() => expect(conditions.standing()).toEqual([]));
+  expect([catalog.losses.count(), catalog.losses.overdue(Number.MAX_SAFE_INTEGER, 9)]).toEqual([0, []]);
+});
+
+/** One for what is overdue, and one for what is recorded. */
+const LOOKS_OF_A_STEP = 2;
+
+test('the judge asks as soon as the list of the node is current, and not at its next look', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  let looks = 0;
+  const looked = Promise.withResolvers<void>();
+  const { asked, changes } = judging(() => {
+    looks += 1;
+    if (looks === LOOKS_OF_A_STEP) looked.resolve();
+    return looks > LOOKS_OF_A_STEP;
+  });
+  await looked.promise;
+  changes.notify();
+  await asked;
+});
+
+test('a place that does not answer keeps no peer from being asked', async () => {
+  const answered = Promise.withResolvers<void>();
+  const peer = {
+    name: 'peer',
+    find: () => {
+      answered.resolve();
+      return Promise.resolve(null);
+    },
+  };
+  judging(() => true, { find: () => Promise.reject(new Error('EIO')), peers: [peer] });
+  await expect(answered.promise).resolves.toBeUndefined();
+});
+
+test('the judge asks no source before the data folder has told what a rule left out, and then at once', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  let looks = 0;
+  const { asked, catalog, changes } = judging(
+    () => {
+      looks += 1;
+      return true;
+    },
+    { isTakenOver: false },
+  );
+  changes.notify();
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(looks).toBe(0);
+  catalog.evidence.recordTakenOver();
+  await asked;
 });

@@ -122,14 +122,14 @@ test('node, walk, finality, window, backends, lost and withheld each have a line
     /^seen +4 .*1 failed/,
     /^at risk +0$/,
     /^slack +3 h 20 min until/,
-    /^backend +local: in use, 0 queued, 0 missing or damaged, 40\.0 GiB free$/,
-    /^backend +s3: NOT IN USE.*, 54 queued \(the oldest for 30 min\), 2 missing or damaged, how much is free there is not known$/,
+    /^local +\| in use +\| +0 \| +- \| +0 \| +40\.0 GiB$/,
+    /^s3 +\| NOT IN USE: .* \| +54 \| +30 min \| +2 \| +not known$/,
     /^disk +40\.0 GiB free; the data folder caches 3\.0 GiB of at most 10\.0 GiB$/,
-    /^peer +archive https:\/\/a\.example: LEFT ALONE until 2026-01-01T02:00:00\.000Z, gave 9 \(4\.0 KiB\), 1 with WRONG BYTES$/,
-    /^peer +bucket b: DOES NOT ANSWER, gave 0/,
-    /^peer +folder \/old: answers, gave 0 \(0 B\), compared: 1 only there, 2 only here, 7 of 8 samples good$/,
-    /^peer +peer c: .*, comparison ENDED EARLY: at least 8 only there, 2 only here$/,
-    /^peer +peer d: .*, NOT COMPARABLE: no block in common$/,
+    /^archive https:\/\/a\.example +\| LEFT ALONE until 2026-01-01T02:00:00\.000Z +\| 9 \(4\.0 KiB\) \| +1 WRONG \| +- \| -$/,
+    /^bucket b +\| DOES NOT ANSWER +\| +0 \(0 B\) /,
+    /^folder \/old +\| answers +\| .* \| +7 of 8 \| 1 only there, 2 only here$/,
+    /^peer c .* \| ENDED EARLY: at least 8 only there, 2 only here$/,
+    /^peer d .* \| NOT COMPARABLE: no block in common$/,
     /^lost +3$/,
     /^withheld 7$/,
   ];
@@ -161,16 +161,32 @@ test.each([
       },
     ],
     [
-      'job      check: done with exit code 3 60 min ago',
-      'job      backfill: runs for 10 min',
-      'job      rebuild: failed 60 min ago: Full.',
+      'job      | state  |       when | exit code',
+      '-------- | ------ | ---------: | --------:',
+      'check    | done   | 60 min ago |         3',
+      'backfill | runs   | for 10 min |         -',
+      'rebuild  | failed | 60 min ago |         -',
+      '! rebuild: Full.',
     ],
   ],
 ])('the screen tells of jobs where %s', (_name, jobs, expected) => {
-  expect(lines({}, { jobs }).filter((line) => line.startsWith('job'))).toEqual(expected);
+  const shown = lines({}, { jobs });
+  expect(shown.slice(shown.findIndex((line) => line.startsWith('job')))).toEqual(expected);
 });
 
 test('a data folder that keeps all has no budget, and a system that does not say what is free is not guessed for', () => {
   const shown = lines({ local: { mode: 'keep', bytes: 2_048, budgetBytes: 9, freeBytes: null } });
   expect(shown).toContain('disk     cannot tell how much is free; the data folder keeps 2.0 KiB');
+});
+
+test('a rule has a line while it is in force or has left something out', () => {
+  const of = (archiveRule: object) => lines({ archiveRule }).filter((line) => line.startsWith('by rule'));
+  const says = 'Only blobs of at most 1000 bytes are archived.';
+  const since = '2026-01-01T02:00:00.000Z';
+  expect(of({ says: null, notArchived: 0, since: null })).toEqual([]);
+  expect(of({ says, notArchived: 0, since: null })).toEqual([`by rule  0 blobs not archived. ${says}`]);
+  expect(of({ says, notArchived: 7, since })).toEqual([`by rule  7 blobs not archived since ${since}. ${says}`]);
+  expect(of({ says: null, notArchived: 1, since })).toEqual([
+    `by rule  1 blob not archived since ${since}. No rule is in force now.`,
+  ]);
 });

@@ -130,10 +130,10 @@ describe('config', () => {
   test('shows every setting, where it comes from, and no secret', async () => {
     const { code, stdout } = await cli(['config', '--http-port', '0'], env);
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^HOLDFAST_NODE_PASSWORD\s+\*\*\*\s+\(environment\)$/m);
-    expect(stdout).toMatch(/^HOLDFAST_NODE_URL\s+http:\/\/\*\*\*@host:1\s+\(environment\)$/m);
-    expect(stdout).toMatch(/^HOLDFAST_HTTP_PORT\s+0\s+\(flag\)$/m);
-    expect(stdout).toMatch(/^HOLDFAST_HTTP_HOST\s+127\.0\.0\.1\s+\(default\)$/m);
+    expect(stdout).toMatch(/^HOLDFAST_NODE_PASSWORD +\| environment +\| \*\*\*$/m);
+    expect(stdout).toMatch(/^HOLDFAST_NODE_URL +\| environment +\| http:\/\/\*\*\*@host:1$/m);
+    expect(stdout).toMatch(/^HOLDFAST_HTTP_PORT +\| flag +\| 0$/m);
+    expect(stdout).toMatch(/^HOLDFAST_HTTP_HOST +\| default +\| 127\.0\.0\.1$/m);
     expect(stdout).not.toContain(SECRET);
   });
 

@@ -81,7 +81,7 @@ describe('commands beside a daemon', () => {
   test('check looks, says what it says alone, and is exit code 0', async () => {
     const { code, stdout, stderr } = await holdfastHere(['check', '--read-data'], { env });
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('local: reading') });
-    expect(stdout).toContain('local: 22 listed, 22 read, 0 missing, 0 damaged, 0 not in the catalog');
+    expect(stdout).toMatch(/^local +\| blobs +\| +22 \| +22 \| +0 \| +0 \| +0$/m);
     expect(stdout).toContain('Everything is as the catalog says.');
   });
 

@@ -107,7 +107,7 @@ describe('status', () => {
     expect(stdout).toMatch(/^Nothing is at risk\.$/m);
     expect(stdout).toContain(`at ${daemon.client.url}`);
     expect(stdout).toMatch(/^final +to height \d+ \(chainlock\)$/m);
-    expect(stdout).toMatch(/^backend +local: in use, 0 queued, 0 missing or damaged, [\d.]+ \w+ free$/m);
+    expect(stdout).toMatch(/^local +\| in use \| +0 \| +- \| +0 \| +[\d.]+ \w+$/m);
     expect(stdout).toMatch(/chain\s+the one that the node follows/);
     expect(stdout).toMatch(/stored\s+2[2-9] blobs, 5\.\d MiB/);
     expect(JSON.parse((await cli(['status', '--json'], env)).stdout)).toMatchObject({

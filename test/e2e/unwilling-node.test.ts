@@ -1,7 +1,7 @@
-import { createServer } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import type { Devnode, FaultRule } from '../../src/devnode/index.ts';
 import { beforeAllSharing } from '../cleanup.ts';
+import { freePort } from '../servers/child-server.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { PASSWORD, type RunningArchive, startArchiveHere, startNode, untilStored } from './archive-process.ts';
 import { eventually } from './eventually.ts';
@@ -115,13 +115,3 @@ describe('a node that is not there', () => {
     expect(refused.output).not.toContain(Buffer.from(`devnode:${wrong}`).toString('base64'));
   });
 });
-
-/** A port on which no server listens now. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('The server had no port.');
-  return address.port;
-}

@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest';
+import { ArchiveRule } from '../../src/core/blob/archive-rule.ts';
 import { parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
 import { Attestor } from '../../src/federation/attestor.ts';
 import { Inventories } from '../../src/federation/inventories.ts';
 import { ArchiverKey } from '../../src/storage/local/archiver-key.ts';
+import { checkAttestation, parseAttestation } from '../../src/verify/attestation.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';
-import { openCatalog } from '../catalog/catalog-in-folder.ts';
+import { openCatalog, sighting } from '../catalog/catalog-in-folder.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const NEVER = new AbortController().signal;
@@ -39,4 +41,26 @@ test('everything that is signed was so at one moment, also where the chain turns
   const attestor = new Attestor('ab'.repeat(8), signer, turning, catalog, clock);
   const { statement } = await attestor.attest({ from: null, to: null }, NEVER);
   expect([statement.blockHash, statement.unclear]).toEqual([hash(1, 'a'), 1]);
+});
+
+test('a statement counts apart what a rule leaves out', async () => {
+  const catalog = openCatalog({ rule: new ArchiveRule({ maxBlobBytes: 99, allowed: null }) });
+  catalog.chain.recordStart(1);
+  catalog.noteListed([sighting('left out')]);
+  const occurrences = ['left out', 'missing'].map((label, transactionIndex) => {
+    const txid = parseTxId(String(transactionIndex).padStart(64, '0'));
+    const place = { txid, vout: 0, transactionIndex, makeRecord: () => '{}' };
+    return { hashType: 'keccak256' as const, versionHash: sighting(label).versionHash, ...place };
+  });
+  const times = { timeSeconds: 100, medianTimeSeconds: 100 };
+  const block = { height: 1, hash: hash(1), previousHash: hash(0), ...times, occurrences, unclear: [] };
+  catalog.chain.recordBlocks([block], () => false);
+  const chain = { finalHeight: 1, lacksHistory: false };
+  const clock = { wallMs: () => 0, steadyMs: () => 0 };
+  const inventories = new Inventories(catalog, nobleHasher, chain, { isDone: true }, async () => hash(0), clock);
+  const attestor = new Attestor('ab'.repeat(8), await ArchiverKey.open(temporaryFolder()), inventories, catalog, clock);
+  const signed = parseAttestation(JSON.stringify(await attestor.attest({ from: null, to: null }, NEVER)));
+  const counts = { missing: 1, stored: 0, lost: 0, withheld: 0, custom: 0, 'not-archived-by-rule': 1 };
+  expect(signed.statement.counts).toEqual(counts);
+  expect((await checkAttestation(signed, null)).map(({ ok }) => ok)).not.toContain(false);
 });

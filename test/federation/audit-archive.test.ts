@@ -54,6 +54,14 @@ test('a range without occurrences gives none, after so many draws', async () => 
   );
 });
 
+test('draws from a chain that answers at once let others work meanwhile, and end when they are told to', async () => {
+  const drawing = new AbortController();
+  setImmediate(() => drawing.abort(new Error('it stops')));
+  const range = { from: 12, to: 12 };
+  const drawn = drawOccurrences(chain, { range, samples: 3, random: numbers() }, drawing.signal);
+  await expect(drawn).rejects.toThrow('it stops');
+});
+
 describe('an answer of an archive', () => {
   const blob = sampleBlob('audited', 40);
   const { hashType, versionHash } = blob;
@@ -72,7 +80,8 @@ describe('an answer of an archive', () => {
     return await auditArchive(drawn, archive, how, NEVER);
   };
 
-  test.each([['absent'], ['withheld'], ['wrong-bytes']] as const)('%s is counted, and listed', async (kind) => {
+  const NOTHING = [['absent'], ['withheld'], ['not-archived-by-rule'], ['wrong-bytes']] as const;
+  test.each(NOTHING)('%s is counted, and listed', async (kind) => {
     const found = await audited({ kind });
     expect(found).toMatchObject({ samples: 1, heldAtLeast: 0, failures: [{ versionHash, outcome: kind }] });
     expect(found.outcomes[kind]).toBe(1);

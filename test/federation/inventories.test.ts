@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { Catalog } from '../../src/catalog/catalog.ts';
+import { ArchiveRule } from '../../src/core/blob/archive-rule.ts';
 import { type HashType, parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
 import { Inventories } from '../../src/federation/inventories.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';
@@ -20,7 +21,7 @@ interface Mined {
 
 /** Blocks from height 1 on. */
 function archive(blocks: readonly (readonly Mined[])[]) {
-  const catalog = openCatalog();
+  const catalog = openCatalog({ rule: new ArchiveRule({ maxBlobBytes: 100, allowed: null }) });
   catalog.chain.recordStart(1);
   for (const [index, mined] of blocks.entries()) {
     const height = index + 1;
@@ -62,6 +63,8 @@ function hold(catalog: Catalog, { label, holding, hashType = 'keccak256' }: Mine
       [{ ...name, archiver: 'me', publicReason: null, reason: 'an order', atMs: 1, purge: false }],
       false,
     );
+  } else if (holding === 'not-archived-by-rule') {
+    catalog.noteListed([sighting(label, { sizeBytes: 101 })]);
   } else if (holding === 'custom') {
     catalog.custom.record({ versionHash, keccak: versionHash }, 3, 'local');
   } else if (holding === 'stored') {
@@ -81,6 +84,7 @@ const BLOCKS: readonly (readonly Mined[])[] = [
     { label: 'd', holding: 'lost' },
     { label: 'e', holding: 'withheld' },
     { label: 'f', holding: 'custom' },
+    { label: 'g', holding: 'not-archived-by-rule' },
   ],
 ];
 
@@ -120,10 +124,10 @@ test('every kind of holding is counted, listed in the order of the chain, and co
       to: 3,
       finalHeight: 3,
       blockHash: hash(3),
-      counts: { stored: 2, missing: 1, lost: 1, withheld: 1, custom: 1 },
+      counts: { stored: 2, missing: 1, lost: 1, withheld: 1, custom: 1, 'not-archived-by-rule': 1 },
       digest: Buffer.from(digest).toString('hex'),
       parts: null,
-      held: '2s1m1l1w1c',
+      held: '2s1m1l1w1c1n',
     },
   });
 });

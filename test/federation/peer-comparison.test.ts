@@ -13,7 +13,8 @@ import { openCatalog } from '../catalog/catalog-in-folder.ts';
 import { NEVER, sampleBlob } from '../sample-blobs.ts';
 
 const hash = (height: number) => parseBlockHash(height.toString(16).padStart(64, '0'));
-const CLOCK = { wallMs: () => 1_790_000_000_000, steadyMs: () => 0 };
+const START_MS = 1_790_000_000_000;
+const CLOCK = { wallMs: () => START_MS, steadyMs: () => 0 };
 const BLOBS = Array.from({ length: 12 }, (_, index) => sampleBlob(`compared ${index}`, 40 + index));
 
 type Kept = (blob: VerifiedBlob, index: number) => 'stored' | 'missing' | 'lost' | 'withheld';
@@ -58,7 +59,7 @@ function archive(kept: Kept, lowest = 1) {
 
 function compared(ours: ReturnType<typeof archive>, theirs: ReturnType<typeof archive>) {
   const asked: string[] = [];
-  const lies: { answer: SourceAnswer | Error | null; isBucket?: true } = { answer: null };
+  const lies: { answer: SourceAnswer | Error | null; isBucket?: true; isAway?: boolean } = { answer: null };
   const source = {
     name: 'peer http://peer',
     async find({ versionHash }: { versionHash: string }): Promise<SourceAnswer> {
@@ -69,6 +70,7 @@ function compared(ours: ReturnType<typeof archive>, theirs: ReturnType<typeof ar
     },
     async question(path: string): Promise<unknown> {
       const url = new URL(path, 'http://peer');
+      if (lies.isAway) throw new Error('no route');
       if (url.pathname !== '/v1/inventory' || lies.isBucket) return null;
       const [from, to] = ['from', 'to'].map((name) => url.searchParams.get(name));
       const lookup = await theirs.inventories.inventory(from ? Number(from) : null, to ? Number(to) : null, NEVER);
@@ -78,7 +80,8 @@ function compared(ours: ReturnType<typeof archive>, theirs: ReturnType<typeof ar
     size: async () => null,
     close: async () => {},
   };
-  const clock = CLOCK;
+  const time = { nowMs: START_MS };
+  const clock = { ...CLOCK, wallMs: () => time.nowMs };
   const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), clock.wallMs);
   const verifier = { verify: async (one: Parameters<typeof verifyBlob>[0]) => verifyBlob(one, nobleHasher) };
   const peer = new Peer(source, { called: null, verifier, conditions, ratePerSecond: Number.POSITIVE_INFINITY, clock });
@@ -89,7 +92,7 @@ function compared(ours: ReturnType<typeof archive>, theirs: ReturnType<typeof ar
     ...{ peers: [peer], catalog, inventories, statements, spooler, conditions, clock },
     hasher: nobleHasher,
   });
-  return { comparer, peer, asked, lies, conditions, codes: () => conditions.all().map(({ code }) => code) };
+  return { comparer, peer, asked, lies, time, conditions, codes: () => conditions.all().map(({ code }) => code) };
 }
 
 const hashesOf = (...indices: number[]) => indices.map((index) => BLOBS[index]?.versionHash);
@@ -115,6 +118,14 @@ test('only what the peer alone holds is asked for, whatever became of it here', 
   });
   expect(ours.catalog.losses.count()).toBe(0);
   expect(codes()).toEqual([]);
+});
+
+test('a peer whose rule leaves out what is drawn has failed no audit', async () => {
+  const nothing = () => archive(() => 'missing');
+  const { comparer, peer, lies } = compared(nothing(), nothing());
+  lies.answer = { kind: 'absent', byRule: true };
+  await comparer.run(NEVER);
+  expect(peer.audited).toMatchObject({ samples: 4, outcomes: { absent: 0, 'not-archived-by-rule': 4 } });
 });
 
 test('archives that walked other heights are compared where both did', async () => {
@@ -184,6 +195,44 @@ test('a peer that cannot be asked, or is of another chain, is told', async () =>
   expect(conditions.all()[0]?.message).toContain('an inventory of format 2');
 });
 
+test('a comparison that fails midway is no whole one, and comes to no end', async () => {
+  const theirs = archive(() => 'stored');
+  const { comparer, peer, time, codes } = compared(
+    archive(() => 'missing'),
+    theirs,
+  );
+  const at = (ms: number) => new Date(ms).toISOString();
+  await comparer.run(NEVER);
+  expect(peer.compared).toMatchObject({ extent: 'whole', endedAt: at(START_MS) });
+  const inventory = theirs.inventories.inventory.bind(theirs.inventories);
+  Object.assign(theirs.inventories, {
+    inventory: (from: number | null, to: number | null) => {
+      if (from !== null) throw new Error('It goes away.');
+      return inventory(from, to, NEVER);
+    },
+  });
+  time.nowMs += 86_400_000;
+  await comparer.run(NEVER);
+  expect(codes()).toEqual(['peer/not-compared']);
+  expect(peer.compared).toMatchObject({ extent: 'partial', at: at(time.nowMs), endedAt: at(START_MS) });
+});
+
+test('a peer with which no comparison ends is overdue from the first one on', async () => {
+  const { comparer, peer, lies, time } = compared(
+    archive(() => 'missing'),
+    archive(() => 'stored'),
+  );
+  lies.answer = { kind: 'absent' };
+  for (const day of [0, 1, 2]) {
+    time.nowMs = START_MS + day * 86_400_000;
+    await comparer.run(NEVER);
+    expect(peer.compared).toMatchObject({ extent: 'partial', endedAt: new Date(START_MS).toISOString() });
+  }
+  lies.answer = null;
+  await comparer.run(NEVER);
+  expect(peer.compared).toMatchObject({ extent: 'whole', endedAt: new Date(time.nowMs).toISOString() });
+});
+
 test('a bucket is asked for one blob each time, so that it is told when it goes away, and when it is back', async () => {
   const { comparer, peer, asked, lies, codes } = compared(
     archive(() => 'stored'),
@@ -197,4 +246,29 @@ test('a bucket is asked for one blob each time, so that it is told when it goes 
   await comparer.run(NEVER);
   expect([asked.length, peer.status.state, codes()]).toEqual([2, 'good', []]);
   expect(peer.status).toMatchObject({ absent: 1, compared: null, audited: null });
+});
+
+test('an archive without an inventory that was away is no comparison that is overdue', async () => {
+  const { comparer, peer, lies, codes } = compared(
+    archive(() => 'stored'),
+    archive(() => 'stored'),
+  );
+  Object.assign(lies, { isBucket: true, isAway: true });
+  await comparer.run(NEVER);
+  expect([peer.compared?.extent, codes()]).toEqual(['partial', ['peer/not-compared']]);
+  lies.isAway = false;
+  await comparer.run(NEVER);
+  expect([peer.compared, codes()]).toEqual([null, []]);
+});
+
+test('an archive that had an inventory, and shows none any more, is still overdue', async () => {
+  const { comparer, peer, lies, time } = compared(
+    archive(() => 'stored'),
+    archive(() => 'stored'),
+  );
+  await comparer.run(NEVER);
+  lies.isBucket = true;
+  time.nowMs += 86_400_000;
+  await comparer.run(NEVER);
+  expect(peer.compared).toMatchObject({ extent: 'whole', endedAt: new Date(START_MS).toISOString() });
 });

@@ -20,7 +20,7 @@ async function scene() {
     const statement = {
       ...({ kind: 'holdfast/attestation', format: 1, archiver: 'ab'.repeat(8), number: 1, chain: HASH } as const),
       ...{ key: signer.publicKey, from: 1, to: 2, blockHash: HASH, root: HASH, unclear: 0, at: AT },
-      counts: { missing: 0, stored: 1, lost: 0, withheld: 0, custom: 0 },
+      counts: { missing: 0, stored: 1, lost: 0, withheld: 0, custom: 0, 'not-archived-by-rule': 0 },
       ...change,
     };
     return { ...signer.sign(statement), keys: signer.keys };

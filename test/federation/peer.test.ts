@@ -83,6 +83,14 @@ test.each([
   await expect(silent.find(nameOf(BLOB), NEVER)).rejects.toThrow(/^peer berlin(: | has)/);
 });
 
+test('a blob that a rule of the peer leaves out is not there, and that is told apart from what it lacks', async () => {
+  const { peer: ruled, scene, codes } = peer();
+  scene.answer = { kind: 'absent', byRule: true };
+  expect(await ruled.claim(nameOf(BLOB), NEVER)).toBe('not-archived-by-rule');
+  expect(await ruled.find(nameOf(BLOB), NEVER)).toBeNull();
+  expect(codes()).toEqual([]);
+});
+
 test('a lie stays told when the peer then says that it has not got another blob', async () => {
   const { peer: liar, scene, codes } = peer();
   await liar.find(nameOf(BLOB), NEVER);

@@ -1,4 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { list } from 'tar';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
@@ -7,6 +9,9 @@ import { SETTINGS } from '../../src/config/index.ts';
 import { FakeArchiveView } from '../http/fake-archive-view.ts';
 import { FakeChainView } from '../http/fake-chain-view.ts';
 import { injectable } from '../http/harness.ts';
+import { mustRun } from '../servers/command.ts';
+import { goBinary } from '../servers/go-binary.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { validate } from './kubernetes-schemas.ts';
 import { againstRestricted, podsOf } from './pods.ts';
 import { CHART, describeWithHelm, lint, type Manifest, refusal, render, type Values } from './rendered-chart.ts';
@@ -53,6 +58,17 @@ function routed(paths: Paths, asked: string): string | null {
     .filter(({ path, pathType }) => pathType === 'Prefix' && isPrefix(path))
     .sort((a, b) => b.path.length - a.path.length);
   return (exact ?? longest)?.backend.service.name ?? null;
+}
+
+/** Ports that pods of Holdfast reach. */
+async function openPorts(values: Values): Promise<ReadonlySet<number>> {
+  const policies = byKind(await render(values), 'NetworkPolicy');
+  const policy = z
+    .looseObject({
+      spec: z.looseObject({ egress: z.array(z.object({ ports: z.array(z.looseObject({ port: z.number() })) })) }),
+    })
+    .parse(policies.find(({ metadata }) => !metadata.name.endsWith('kubo')));
+  return new Set(policy.spec.egress.flatMap((rule) => rule.ports.map(({ port }) => port)));
 }
 
 describeWithHelm('the chart', () => {
@@ -169,14 +185,46 @@ describeWithHelm('the chart', () => {
   });
 
   test('the policies open what the addresses in the configuration name', async () => {
-    const policies = byKind(await render(MATRIX['everything at once']), 'NetworkPolicy');
-    const policy = z
-      .looseObject({
-        spec: z.looseObject({ egress: z.array(z.object({ ports: z.array(z.looseObject({ port: z.number() })) })) }),
-      })
-      .parse(policies.find(({ metadata }) => !metadata.name.endsWith('kubo')));
-    const ports = new Set(policy.spec.egress.flatMap((rule) => rule.ports.map(({ port }) => port)));
-    expect(ports).toEqual(new Set([53, 443, 8443, 8370, 8371, 8444, 8445, 9000, 5001, 5002, 3128, 8080]));
+    expect(await openPorts(MATRIX['everything at once'])).toEqual(
+      new Set([53, 443, 8443, 8370, 8371, 8444, 8445, 9000, 5001, 5002, 3128, 8080]),
+    );
+  });
+
+  test('peers that are given as a list are reachable', async () => {
+    expect(await openPorts(MATRIX['peers with tokens'])).toContain(8446);
+  });
+
+  const inSecret = (values: Readonly<Record<string, string>>) => ({ ...MINIMAL, secret: { values } });
+  const backfillFrom = (...args: readonly string[]) => ({
+    config: { node: MINIMAL.config.node, s3: { bucket: 'b' } },
+    backfill: { enabled: true, arguments: args },
+  });
+  test.each<readonly [name: string, values: Values, port: number]>([
+    ['the heartbeat', inSecret({ HOLDFAST_HEARTBEAT_URL: 'https://ping.example:8447/abc' }), 8447],
+    ['the receiver of alerts', inSecret({ HOLDFAST_ALERT_URL: 'http://hook.example/x' }), 80],
+    [
+      'peers in the Secret',
+      inSecret({ HOLDFAST_PEERS: 's3=b, https://a.example:8448 peer=https://b.example:8449' }),
+      8449,
+    ],
+    ['a proxy in the Secret', inSecret({ HTTPS_PROXY: 'http://me:8450@proxy.example:8451' }), 8451],
+    ['a Kubo that a file of the Secret names', inSecret({ 'kubo-two': 'http://me:horse@kubo.example:8452/api' }), 8452],
+    ['a source of a backfill', backfillFrom('--source', 'peer=https://a.example:8453/vh/'), 8453],
+    [
+      'a source of a backfill in the Secret',
+      { ...backfillFrom('--source', 'peer=$(SOURCE_A)'), secret: { values: { SOURCE_A: 'https://a.example:8454' } } },
+      8454,
+    ],
+  ])('%s is reachable', async (_name, values, port) => {
+    const ports = await openPorts(values);
+    expect(ports).toContain(port);
+    expect(ports).not.toContain(8450);
+  });
+
+  test('a password that looks like half an address opens nothing, and is not repeated', async () => {
+    expect(await openPorts(inSecret({ HOLDFAST_NODE_PASSWORD: 'http://%zz:hunter2' }))).toEqual(
+      await openPorts({ ...MINIMAL, networkPolicy: { egressPorts: [80] } }),
+    );
   });
 
   test('the operator of Prometheus gets the alerts, with a link where there is a page, else with the entry itself', async () => {
@@ -203,70 +251,6 @@ describeWithHelm('the chart', () => {
     }
   });
 
-  test('every pod takes what users of charts give it', async () => {
-    const pods = podsOf(await render(MATRIX['what users of charts expect'])).filter(
-      ({ component }) => component !== 'test',
-    );
-    expect(pods.map(({ component }) => component).toSorted()).toEqual(['archiver', 'backfill', 'kubo', 'reader']);
-    for (const { of, component, labels, annotations, spec } of pods) {
-      expect([of, labels]).toEqual([of, expect.objectContaining({ team: 'data', tier: 'archive' })]);
-      expect([of, annotations]).toEqual([of, expect.objectContaining({ note: 'of a test' })]);
-      expect([of, spec]).toEqual([
-        of,
-        expect.objectContaining({
-          nodeSelector: { disk: 'ssd' },
-          priorityClassName: 'important',
-          tolerations: [{ key: 'archive', operator: 'Exists' }],
-          affinity: { nodeAffinity: {} },
-          topologySpreadConstraints: [expect.objectContaining({ topologyKey: 'topology.kubernetes.io/zone' })],
-        }),
-      ]);
-      expect([of, spec.initContainers.map(({ name }) => name)]).toEqual([of, ['before']]);
-      if (component === 'kubo') continue;
-      expect([of, spec.volumes.map(({ name }) => name)]).toEqual([of, expect.arrayContaining(['more'])]);
-      expect([of, spec.containers[0]?.volumeMounts.map(({ name }) => name)]).toEqual([
-        of,
-        expect.arrayContaining(['more']),
-      ]);
-      expect([of, spec.containers[0]?.env]).toEqual([
-        of,
-        expect.arrayContaining([
-          { name: 'AWS_REGION', valueFrom: { configMapKeyRef: { name: 'cloud', key: 'region' } } },
-        ]),
-      ]);
-      // The cluster chooses user and group.
-      expect([of, spec.securityContext]).toEqual([of, expect.not.objectContaining({ runAsUser: expect.anything() })]);
-    }
-    const beside = pods.filter(({ spec }) => spec.containers.some(({ name }) => name === 'beside'));
-    expect(beside.map(({ component }) => component).toSorted()).toEqual(['archiver', 'reader']);
-  });
-
-  test('a probe keeps what the chart says of it where nothing else is said', async () => {
-    const [archiver] = byKind(await render(MATRIX['what users of charts expect']), 'StatefulSet').filter(
-      ({ metadata }) => metadata.name.endsWith('archiver'),
-    );
-    expect(archiver?.['spec']).toMatchObject({
-      updateStrategy: { type: 'OnDelete' },
-      template: {
-        spec: {
-          containers: [
-            {
-              startupProbe: { httpGet: { path: '/healthz', port: 'http' }, periodSeconds: 5, failureThreshold: 600 },
-              livenessProbe: { httpGet: { path: '/healthz', port: 'http' }, periodSeconds: 60, timeoutSeconds: 10 },
-            },
-            {},
-          ],
-        },
-      },
-      volumeClaimTemplates: [
-        {
-          metadata: { annotations: { backup: 'daily' } },
-          spec: { storageClassName: '', accessModes: ['ReadWriteOncePod'] },
-        },
-      ],
-    });
-  });
-
   test('behind an ingress clients are told apart by what the ingress says of them, unless the operator says otherwise', async () => {
     const file = async (values: Values) => {
       const [map] = byKind(await render(values), 'ConfigMap');
@@ -279,9 +263,25 @@ describeWithHelm('the chart', () => {
     expect(await file(MINIMAL)).not.toHaveProperty('http');
   });
 
-  test('heartbeat, receiver of alerts and sources of a backfill stay reachable', async () => {
-    const policies = byKind(await render(MATRIX['what users of charts expect']), 'NetworkPolicy');
-    expect(JSON.stringify(policies)).toMatch(/"port":8446.*"port":8444.*"port":8445/);
+  test('the scrape shows a read token where read tokens are set', async () => {
+    const [monitor] = byKind(await render(MATRIX['what users of charts expect']), 'ServiceMonitor');
+    expect(monitor?.['spec']).toMatchObject({
+      endpoints: [{ path: '/metrics', authorization: { credentials: { name: 'scrape', key: 'token' } } }],
+    });
+    const [open] = byKind(await render(MATRIX['S3 and readers']), 'ServiceMonitor');
+    expect(JSON.stringify(open)).not.toContain('authorization');
+  });
+
+  test('the runbook grows the claim of the set that the chart makes', async () => {
+    const entry = readFileSync(`${CHART}/../config/RUNBOOK.md`, 'utf8')
+      .split('\n## ')
+      .find((one) => one.startsWith('HoldfastDiskFilling'));
+    const [set] = byKind(await render(MINIMAL), 'StatefulSet');
+    const [claim] = z
+      .looseObject({ volumeClaimTemplates: z.array(z.looseObject({ metadata: z.looseObject({ name: z.string() }) })) })
+      .parse(set?.['spec']).volumeClaimTemplates;
+    expect(entry).toContain(`kubectl delete statefulset ${set?.metadata.name} --cascade=orphan\n`);
+    expect(entry).toContain(`kubectl patch pvc ${claim?.metadata.name}-${set?.metadata.name}-0 `);
   });
 
   test('secrets leave no quick hash in what everybody may read', async () => {
@@ -340,13 +340,48 @@ describeWithHelm('the chart', () => {
     }
   });
 
-  test('long names stay names', async () => {
-    const made = await render(MATRIX['everything at once'], `r${'x'.repeat(52)}`);
+  test('long names are cut so that the labels of pods hold them', async () => {
+    const made = await render({ ...MATRIX['everything at once'], nameOverride: 'n'.repeat(70) }, 'r'.repeat(53));
     expect(made.filter(({ metadata }) => metadata.name.length > 63)).toEqual([]);
     // Kubernetes labels the pods of a StatefulSet with its name, a dash and a hash of ten: 63 characters at most.
     const sets = byKind(made, 'StatefulSet').map(({ metadata }) => metadata.name);
     expect(sets.filter((name) => name.length > 52)).toEqual([]);
     expect(sets).toHaveLength(2);
+    const labels = [...made.map(({ metadata }) => metadata.labels), ...podsOf(made).map((pod) => pod.labels)];
+    expect(labels.flatMap((one) => Object.values(one)).filter((label) => label.length > 63)).toEqual([]);
+  });
+
+  test('names that YAML would take for numbers stay text', async () => {
+    const values = {
+      ...MATRIX['everything at once'],
+      nameOverride: '1e3',
+      fullnameOverride: '12',
+      commonLabels: { tier: '0x1' },
+    };
+    const made = await render({ ...values, serviceAccount: { name: '0x1' } }, '7');
+    for (const { kind, metadata } of made) {
+      expect([kind, metadata.labels]).toEqual([
+        kind,
+        expect.objectContaining({ 'app.kubernetes.io/name': '1e3', 'app.kubernetes.io/instance': '7', tier: '0x1' }),
+      ]);
+    }
+    for (const manifest of made) expect(() => validate(manifest), manifest.kind).not.toThrow();
+    expect(podsOf(made).map(({ spec }) => spec['serviceAccountName'])).toEqual(podsOf(made).map(() => '0x1'));
+  });
+
+  test('the packed chart has its page and its values with it, and what these link to', async () => {
+    const folder = temporaryFolder();
+    await mustRun(await goBinary('helm'), ['package', CHART, '--destination', folder]);
+    const [packed = ''] = readdirSync(folder);
+    const files: string[] = [];
+    await list({ file: join(folder, packed), onReadEntry: ({ path }) => void files.push(path) });
+    expect(files).toEqual(
+      expect.arrayContaining(['holdfast/README.md', 'holdfast/VALUES.md', 'holdfast/files/runbook.txt']),
+    );
+    const pages = ['README.md', 'VALUES.md'].map((name) => readFileSync(join(CHART, name), 'utf8'));
+    const links = pages.flatMap((page) => [...page.matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)].map(([, to]) => to));
+    expect(links.length).toBeGreaterThan(1);
+    expect(links.filter((to) => !files.includes(`holdfast/${to}`))).toEqual([]);
   });
 
   test.each([
@@ -358,6 +393,21 @@ describeWithHelm('the chart', () => {
     [
       { secret: { existing: 'a', keys: ['HOLDFAST_NODE_URL'] } },
       'networkPolicy.egressPorts is empty, and the chart cannot read the port of HOLDFAST_NODE_URL',
+    ],
+    [
+      { ...MINIMAL, secret: { existing: 'a', keys: ['HOLDFAST_ALERT_URL'] } },
+      'networkPolicy.egressPorts is empty, and the chart cannot read the port of HOLDFAST_ALERT_URL',
+    ],
+    [
+      { ...MINIMAL, secret: { existing: 'a', keys: ['HTTPS_PROXY'] } },
+      'networkPolicy.egressPorts is empty, and the chart cannot read the port of HTTPS_PROXY',
+    ],
+    [
+      {
+        config: { ...MINIMAL.config, backends: [{ kind: 'ipfs', id: 'a', apiUrlFile: '/etc/holdfast/secrets/kubo' }] },
+        secret: { existing: 'a', keys: ['kubo'] },
+      },
+      'the chart cannot read the port of config.backends[0].apiUrlFile',
     ],
     [{ ...MINIMAL, readers: { enabled: true } }, 'readers.enabled needs a backend'],
     [{ ...MINIMAL, backfill: { enabled: true } }, 'backfill.enabled needs a backend'],

@@ -8,7 +8,8 @@ import { validate } from './kubernetes-schemas.ts';
 import { CHART, describeWithHelm, render } from './rendered-chart.ts';
 
 const page = PAGES.find(({ path }) => path === 'helm/README.md') ?? { path: '', text: '' };
-const ofHelm = shellBlocks(page)
+/** Commands on every page: the runbook has some as well. */
+const ofHelm = PAGES.flatMap(shellBlocks)
   .flatMap(commandsOf)
   .filter(([helm]) => helm === 'helm');
 const installs = ofHelm.filter(([, verb]) => verb === 'install');
@@ -19,7 +20,7 @@ const shown = [...page.text.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text = 
   z.record(z.string(), z.unknown()).parse(parse(text)),
 );
 
-describeWithHelm('a command on the page about the chart', () => {
+describeWithHelm('a command about the chart', () => {
   test.each(installs.map((words) => [words]))('%s renders', async ([, , release = '', , ...words]) => {
     const args = ['template', release, CHART, '--kube-version', '1.31.0', ...words];
     expect(await runCommand(await goBinary('helm'), args)).toMatchObject({ code: 0, stderr: '' });
@@ -41,6 +42,8 @@ describeWithHelm('a command on the page about the chart', () => {
   });
 
   test('there is something of both', () => {
-    expect([installs.length, upgrades.length > 1, shown.length]).toEqual([1, true, 1]);
+    expect([installs.length, upgrades.length, shown.length]).toEqual([1, 3, 1]);
+    const verbs = new Set(ofHelm.map(([, verb]) => verb));
+    expect([...verbs].toSorted()).toEqual(['install', 'uninstall', 'upgrade']);
   });
 });

@@ -149,7 +149,13 @@ export const MATRIX = {
       loadBalancerSourceRanges: ['10.0.0.0/8'],
       externalTrafficPolicy: 'Local',
     },
-    kubo: { enabled: true, ...EVERY_POD, accessModes: ['ReadWriteOncePod'], podSecurityContext: { fsGroup: 1000 } },
+    kubo: {
+      enabled: true,
+      ...EVERY_POD,
+      storageClass: '-',
+      accessModes: ['ReadWriteOncePod'],
+      podSecurityContext: { fsGroup: 1000 },
+    },
     metrics: {
       serviceMonitor: { enabled: true, tokenSecret: { name: 'scrape' } },
       rules: { enabled: true, runbookUrl: 'https://docs.example/RUNBOOK.md' },

@@ -26,7 +26,7 @@ export class FakeAttestations implements AttestationView {
         to: 9,
         blockHash: HASH,
         root: HASH,
-        counts: { missing: 0, stored: 2, lost: 0, withheld: 0, custom: 0 },
+        counts: { missing: 0, stored: 2, lost: 0, withheld: 0, custom: 0, 'not-archived-by-rule': 0 },
         unclear: 0,
         at,
       },

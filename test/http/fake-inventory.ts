@@ -2,7 +2,7 @@ import { parseBlockHash } from '../../src/core/blob/ids.ts';
 import type { InventoryLookup, InventoryView } from '../../src/view/inventory-view.ts';
 
 const HASH = parseBlockHash('cd'.repeat(32));
-const COUNTS = { missing: 1, stored: 2, lost: 0, withheld: 0, custom: 0 };
+const COUNTS = { missing: 1, stored: 2, lost: 0, withheld: 0, custom: 0, 'not-archived-by-rule': 0 };
 
 /** The same for every range; `trouble` in its place, where a test sets it. */
 export class FakeInventory implements InventoryView {

@@ -38,6 +38,13 @@ describe('public words', () => {
       "does not match certificate's altnames: Host: minio.internal. is not in the cert's altnames: DNS:rogue.internal, DNS:x",
       "does not match certificate's altnames: Host: an address is not in the cert's altnames: DNS:an address, DNS:an address",
     ],
+    [
+      'dial tcp: lookup rogue.internal on 10.9.9.9:53: no such host',
+      'dial tcp: lookup an address on an address: no such host',
+    ],
+    ['dial tcp4 rogue.internal:5001: i/o timeout', 'dial tcp4 an address: i/o timeout'],
+    ['Access key not found: GK31c2f218a2e44f485b94239e', 'Access key not found: a key'],
+    ['The AWS Access Key Id AKIAIOSFODNN7EXAMPLE is not known.', 'The AWS Access Key Id a key is not known.'],
     ['/data/blobs/ab cannot be read', 'the data folder/blobs/ab cannot be read'],
     ['see /v1/transactions/ab/data or /database', 'see /v1/transactions/ab/data or /database'],
     ['5 h 40 min at 12:30:00, version 0.1.0', '5 h 40 min at 12:30:00, version 0.1.0'],

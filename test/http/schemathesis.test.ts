@@ -23,7 +23,7 @@ const IS_CI = process.env['CI'] === 'true';
  */
 const EXAMPLES = Number(process.env['HOLDFAST_SCHEMATHESIS_EXAMPLES'] ?? (IS_CI ? 25 : 10));
 /** The fewest cases; further seeds follow a run that makes fewer. */
-const MIN_CASES = EXAMPLES < 300 ? 800 : 10_000;
+const MIN_CASES = EXAMPLES >= 300 ? 10_000 : IS_CI ? 1_500 : 800;
 const RUN_MS = 2_400_000;
 
 async function archive() {

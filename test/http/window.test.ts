@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from '../../src/http/config.ts';
@@ -376,6 +376,32 @@ describe('GET /v1/events with a filter', () => {
       first?.id,
       [],
     ]);
+  });
+
+  test('a block is digested once for a hundred listeners with the same filter', () => {
+    const clock = { ms: 0 };
+    const window = new FakeWindowView();
+    const feed = new WindowFeed(new FakeArchiveView(), window, () => clock.ms);
+    const blobs = Array.from({ length: 50 }, (_, index) => windowBlob(index, index % 2 === 0 ? 'stored' : 'spooled'));
+    window.show([windowBlock(7, blobs)]);
+    const listeners = Array.from(
+      { length: 100 },
+      () => new FilteredWindow(feed, { state: new Set(['stored', 'lost']) }),
+    );
+    for (const one of listeners) one.greeting('');
+    const since = feed.revision;
+    window.show([windowBlock(7, blobs), windowBlock(8, blobs.slice(0, 49))]);
+    clock.ms += 2_000;
+    feed.changeSince(since);
+    const encoding = vi.spyOn(JSON, 'stringify');
+    const events = listeners.map((one) => one.changesSince(since));
+    const encoded = encoding.mock.calls.length;
+    encoding.mockRestore();
+    // The block that came, and what waits.
+    expect(encoded).toBe(2);
+    expect(
+      events.map((event) => event?.name === 'change' && event.data.changed.map(({ blobs: told }) => told.length)),
+    ).toEqual(listeners.map(() => [25]));
   });
 
   test('a heartbeat names the blocks that came since the revision: its number promises them', () => {

@@ -163,7 +163,12 @@ describeWithEngine('the image', () => {
     const shipped = Object.entries(lockfile.packages).flatMap(([path, { version, dev }]) =>
       path === '' || dev ? [] : [`${path.split('node_modules/').at(-1)}@${version}`],
     );
-    expect(listed.toSorted()).toEqual([...new Set(shipped)].toSorted());
+    const [allocator = '', ...others] = listed.toReversed();
+    expect(others.toSorted()).toEqual([...new Set(shipped)].toSorted());
+    expect(allocator).toMatch(/^libjemalloc2@5\.3\.0-/);
+    const library = '/usr/local/lib/libjemalloc.so.2';
+    const sum = await image.docker('run', '--rm', '--entrypoint', 'sha512sum', image.name, library);
+    expect(components.at(-1)?.hashes).toEqual([{ alg: 'SHA-512', content: sum.stdout.split(' ')[0] }]);
   });
 
   test(

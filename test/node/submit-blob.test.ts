@@ -24,6 +24,8 @@ async function nodeWith(setting: {
   fates?: readonly Fate[];
   adrift?: boolean;
   afterCreate?: Entry;
+  /** The look-up that is never answered, and what happens then. */
+  hangs?: { readonly look: number; readonly then: () => void };
 }) {
   const state = { looks: 0, created: 0, createBodies: [] as string[], arrived: false };
   const fake = await fakeNode((response, seen, request) => {
@@ -39,6 +41,7 @@ async function nodeWith(setting: {
         return request.socket.resetAndDestroy();
       }
       case 'getnevmblobdata':
+        if (state.looks === setting.hangs?.look) return setting.hangs.then();
         return answerGet(argument === HASH ? nextOf(setting.story) : entryOfTx(String(argument)), argument, (body) =>
           body === null
             ? rpcError(response, seen, -32602, `Could not find blob information for versionhash ${argument}`)
@@ -215,6 +218,20 @@ describe('a limit for the stage', () => {
       details: { stage: 'mined', until: 'chain-locked', versionHash: HASH, txid: TXID, blockHash: BLOCK, height: 5 },
     });
     expect([creates(fake.seen), stages()]).toEqual([1, ['sent', 'mined']]);
+  });
+
+  test('a node that hangs does not hold the wait beyond its limit', async () => {
+    const limit = new AbortController();
+    const limiting = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(limit.signal);
+    onTestFinished(() => limiting.mockRestore());
+    const then = () => limit.abort(new DOMException('It took too long.', 'TimeoutError'));
+    const { submit } = await nodeWith({ story: [null, mined], hangs: { look: 2, then } });
+    await expect(submit({ until: 'chain-locked', stageWithinMs: 60_000 })).rejects.toMatchObject({
+      code: 'node/stage-not-reached',
+      details: { stage: 'mined', until: 'chain-locked', versionHash: HASH, txid: TXID },
+    });
+    // The look that was under way at the limit has a little longer.
+    expect(limiting).toHaveBeenCalledWith(65_000);
   });
 
   test('a stage that was reached counts, also at the last look', async () => {

@@ -15,15 +15,12 @@ export const LIMITS: Readonly<Record<SmallPackage, { readonly dependencies: numb
 
 /** The names that a browser uses of each, and how much of it comes over the wire (gzip). */
 export const IN_BROWSER = [
-  ['the check of bytes', "export { nobleHasher, parseVersionHash, verifyBlob } from '@holdfast/verify'", 10_000],
-  ['the check of attestations', "export { checkAttestation, parseAttestation } from '@holdfast/verify'", 5_000],
-  ['the check of receipts', "export { checkReceipt, parseReceipt } from '@holdfast/verify'", 5_000],
-  [
-    'the check of bytes and records',
-    "export { nobleHasher, parseOccurrenceRecord, parseVersionHash, verifyBlob, verifyOccurrence } from '@holdfast/verify'",
-    13_500,
-  ],
-  ['every check', "export * from '@holdfast/verify'", 22_000],
+  ['bytes', "export * from '@holdfast/verify/bytes'", 10_000],
+  ['occurrence records', "export * from '@holdfast/verify/record'", 10_000],
+  ['work and runs of headers', "export * from '@holdfast/verify/work'", 10_000],
+  ['attestations', "export * from '@holdfast/verify/attestation'", 10_000],
+  ['receipts', "export * from '@holdfast/verify/receipt'", 10_000],
+  ['every check together', "export * from '@holdfast/verify'", 22_000],
   ['the reader', "export * from '@holdfast/reader'", 60_000],
 ] as const;
 

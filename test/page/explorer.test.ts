@@ -48,6 +48,9 @@ describeInBrowser('the explorer', () => {
     expect(new URL(page.url()).hash).toBe(`#/${height}`);
     expect(await result.innerText()).toContain(`Block ${height.toLocaleString('en')} final`);
     expect(await result.locator('tbody tr').count()).toBe(2);
+    // Both hashes of a row are there in full, and nothing of the table has to be scrolled for.
+    const table = await result.locator('table').first().boundingBox();
+    expect((table?.x ?? 0) + (table?.width ?? 0)).toBeLessThanOrEqual(1280);
     await watched.screenshot('block-page');
     await watched.expectAccessible();
 
@@ -128,6 +131,9 @@ describeInBrowser('the explorer', () => {
     expect(await rows.nth(1).innerText()).toContain('spooled');
     const wide = 'Math.max(document.documentElement.scrollWidth, document.body.scrollWidth)';
     expect(await watched.page.evaluate(wide)).toBe(375);
+    // The reason can be read without scrolling sideways.
+    const reason = await rows.nth(0).locator('td').last().boundingBox();
+    expect([reason !== null, (reason?.x ?? 0) + (reason?.width ?? 0) <= 375]).toEqual([true, true]);
     await watched.screenshot('urgent-phone');
     await watched.expectAccessible();
     window.show([windowBlock(8, [windowBlob(2, 'stored'), windowBlob(3, 'stored')])]);

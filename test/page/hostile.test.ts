@@ -142,6 +142,9 @@ describeInBrowser('hostile data', () => {
     const watched = await WatchedPage.open(browser, url);
     const { page } = watched;
     await watched.is('needs-token');
+    // Nothing is known yet of peers and statements, so nothing is said of them.
+    expect(await page.getByText('compares itself with no other').isVisible()).toBe(false);
+    expect(await page.locator('#attested-note').isVisible()).toBe(false);
     await watched.screenshot('token');
     await watched.expectAccessible();
     expect(await page.evaluate('document.activeElement.id')).toBe('token');

@@ -20,18 +20,21 @@ const PEER: PeerStatus = {
   withheld: 0,
   wrongBytes: 0,
   compared: {
-    ...{ at: '2026-11-20T06:37:00.000Z', extent: 'whole', from: 1, to: 9_000 },
+    ...{ at: '2026-11-20T06:37:00.000Z', endedAt: '2026-11-20T06:37:00.000Z', extent: 'whole', from: 1, to: 9_000 },
     ...{ onlyThere: 12, onlyHere: 3, fetched: 12, notGiven: 0, contradiction: null },
   },
   audited: {
     ...{ at: '2026-11-20T06:37:01.000Z', samples: 8 },
-    outcomes: { good: 7, absent: 0, withheld: 0, 'wrong-bytes': 0, 'no-proof': 0, 'no-answer': 1 },
+    outcomes: {
+      ...{ good: 7, absent: 0, withheld: 0, 'not-archived-by-rule': 0 },
+      ...{ 'wrong-bytes': 0, 'no-proof': 0, 'no-answer': 1 },
+    },
   },
 };
 const ATTESTED = {
   ...{ at: '2026-11-01T02:11:00.000Z', number: 1_790_000_000, from: 1, to: 9_000 },
   ...{ root: 'ab'.repeat(32), key: 'cd'.repeat(32) },
-  counts: { stored: 123_456, missing: 0, lost: 2, withheld: 1, custom: 0 },
+  counts: { stored: 123_456, missing: 0, lost: 2, withheld: 1, custom: 0, 'not-archived-by-rule': 0 },
 };
 
 describeInBrowser('peers and statements on the page', () => {
@@ -44,7 +47,8 @@ describeInBrowser('peers and statements on the page', () => {
     const { window, tell, url } = await fakeArchive();
     window.show(fullWindow(10, 2));
     const nothing = { compared: null, audited: null, gave: 0, gaveBytes: 0, absent: 0 };
-    const failed = { ...(PEER.audited?.outcomes ?? { good: 0, withheld: 0, 'wrong-bytes': 0, 'no-answer': 0 }) };
+    const none = { good: 0, withheld: 0, 'not-archived-by-rule': 0, 'wrong-bytes': 0, 'no-answer': 0 };
+    const failed = { ...(PEER.audited?.outcomes ?? none) };
     tell({
       peers: [
         PEER,

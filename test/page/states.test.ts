@@ -76,11 +76,26 @@ describeInBrowser('the view of an operator', () => {
     expect(await watched.page.locator('#picture .flag').count()).toBe(2);
     await watched.page.getByText('The window as a table').click();
     const row = watched.page.locator('#window-table tr', { hasText: '12,020' });
-    expect((await row.innerText()).split(/\s+/).slice(-5)).toEqual(['0', '3', '0', '0', '0']);
+    expect((await row.innerText()).split(/\s+/).slice(-6)).toEqual(['0', '3', '0', '0', '0', '0']);
     await watched.screenshot('at-risk-light');
     await watched.expectAccessible();
     // The fake archive draws these blobs, and has no record of them.
     watched.expectQuiet(/status of 404/);
+  });
+
+  test('an archive that has nothing yet says so, and calls nothing wrong', async () => {
+    const { window, url } = await fakeArchive();
+    window.show([windowBlock(7)]);
+    const watched = await WatchedPage.open(browser, url);
+    await watched.is('live');
+    expect(await watched.page.locator('#verdict').getAttribute('data-tone')).toBe('good');
+    expect(await watched.text('#verdict')).toContain('The window has no blob.');
+    expect(await watched.text('#alarms')).toBe('Nothing to report.');
+    expect(await watched.page.locator('#urgent').isVisible()).toBe(false);
+    await watched.page.getByText('The archive holds no blob yet.').waitFor();
+    await watched.screenshot('empty');
+    await watched.expectAccessible();
+    watched.expectQuiet();
   });
 
   test('an unknown state is not called good', async () => {

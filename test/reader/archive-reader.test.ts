@@ -147,6 +147,7 @@ describe('several sources', () => {
   test.each([
     [410, 'blob/lost', 'reader/lost'],
     [451, 'blob/withheld', 'reader/withheld'],
+    [421, 'blob/not-archived-by-rule', 'reader/not-archived-by-rule'],
   ])('%i has its own error code, unless another source has the bytes', async (status, code, expected) => {
     const alone = await readerOf([
       ['holdfast', problem(status, code)],

@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { Notifier } from '../../src/core/notifier.ts';
 import type { Backend } from '../../src/replication/backend.ts';
 import { CatalogRebuild } from '../../src/replication/catalog-rebuild.ts';
+import { reindexedFolder } from '../../src/replication/reindexed-places.ts';
 import { s3Options } from '../../src/storage/s3/s3-options.ts';
 import { S3Store } from '../../src/storage/s3/s3-store.ts';
 import { NEVER, sampleBlob } from '../sample-blobs.ts';
@@ -74,6 +75,7 @@ test('a new catalog is whole without the second address: nothing waits for a bac
   const catalogRebuild = new CatalogRebuild({
     ...scene,
     sites,
+    folder: reindexedFolder(scene.store, scene.catalog, scene.rehash, scene.damage, scene.replication.room),
     isNewFolder: false,
     found: new Notifier(),
     clock: scene.time,

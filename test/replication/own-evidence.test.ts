@@ -20,7 +20,7 @@ function attested(signer: ArchiverKey, change: Partial<AttestationStatement> = {
   const statement = {
     ...({ kind: 'holdfast/attestation', format: 1, archiver: ID, number: 1, chain: HASH } as const),
     ...{ key: signer.publicKey, from: 1, to: 2, blockHash: HASH, root: HASH, unclear: 0, at: AT },
-    counts: { missing: 0, stored: 1, lost: 0, withheld: 0, custom: 0 },
+    counts: { missing: 0, stored: 1, lost: 0, withheld: 0, custom: 0, 'not-archived-by-rule': 0 },
     ...change,
   };
   return { ...signer.sign(statement), keys: signer.keys };
@@ -50,7 +50,7 @@ async function takenOver(signer: ArchiverKey, documents: Readonly<Record<string,
   const taken = Object.keys(documents).filter((path) => catalog.evidence.find(path) !== null);
   // Nothing is deleted, whatever it is.
   expect(new Map(folder.documents)).toEqual(laid);
-  return { taken, told: conditions.all() };
+  return { taken, told: conditions.all(), isTakenOver: catalog.evidence.isTakenOver };
 }
 
 test('a statement that this archiver signed is taken over, also with a key that another one has followed', async () => {
@@ -64,7 +64,7 @@ test('a statement that this archiver signed is taken over, also with a key that 
     [`${MONTH}/0000000002.json`]: after,
     'attestations/ranges/5-9/0000000003.json': range,
   };
-  expect(await takenOver(signer, documents)).toEqual({ taken: Object.keys(documents), told: [] });
+  expect(await takenOver(signer, documents)).toMatchObject({ taken: Object.keys(documents), told: [] });
 });
 
 test('a statement that none of its keys signed is reported, and not taken over', async () => {
@@ -143,7 +143,7 @@ test('an archiver is accused only by two statements that it signed and that cont
   const path = `equivocations/${liar.publicKey}.json`;
   const [one, other] = [attested(liar), attested(liar, { number: 2, unclear: 1 })];
   const proven = await takenOver(signer, { [path]: contradiction(one, other) });
-  expect(proven).toEqual({ taken: [path], told: [] });
+  expect(proven).toMatchObject({ taken: [path], told: [] });
   const forged = [
     contradiction(one, { ...other, signature: one.signature }),
     contradiction(one, attested(liar, { number: 2, to: 3 })),
@@ -176,4 +176,19 @@ test('a document that is no JSON, or a loss of another blob than its path names,
   const { taken, told } = await takenOver(await ownKey(), documents);
   expect(taken).toEqual(['audits/4.json', there]);
   expect(told[0]?.message).toMatch(/^4 documents /);
+});
+
+const leftOut = (from: number) => ({ format: 1, from, to: from + 63, blobs: [] });
+
+test('losses wait while a document about what a rule left out is not taken over', async () => {
+  const signer = await ownKey();
+  const good = await takenOver(signer, { 'not-archived/64.json': leftOut(64) });
+  expect(good).toMatchObject({ taken: ['not-archived/64.json'], told: [], isTakenOver: true });
+  for (const document of ['{', { ...leftOut(64), format: 2 }, leftOut(128)]) {
+    const left = await takenOver(signer, { 'not-archived/64.json': document });
+    expect(left).toMatchObject({ taken: [], told: [{ code: 'archive/refused-evidence' }], isTakenOver: false });
+  }
+  // Another document that is left tells nothing of it.
+  const other = await takenOver(signer, { [`${MONTH}/0000000001.json`]: {} });
+  expect(other).toMatchObject({ taken: [], isTakenOver: true });
 });

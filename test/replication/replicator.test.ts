@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { CatalogError } from '../../src/catalog/errors.ts';
 import { NEVER, nameOf, sampleBlob } from '../sample-blobs.ts';
 import { keyOf, losePart, MemoryBackend, refusal } from './memory-backend.ts';
 import { replicationScene } from './replication-scene.ts';
@@ -250,6 +251,33 @@ test('a copy that is found damaged after it was read back, and before that is re
   await drained;
   expect(made.catalog.totals()).toMatchObject({ stored: 2 });
   expect([...backend.blobs.keys()].sort()).toEqual([keyOf(BLOB), keyOf(slow)].sort());
+});
+
+test('a catalog that takes no record now is told as that, and the backend is not asked again meanwhile', async () => {
+  const s3 = new MemoryBackend('s3');
+  const made = await scene([s3]);
+  await made.spool(BLOB);
+  const { catalog } = made;
+  const [proven, failures] = [catalog.recordProven, catalog.replicas.recordFailures];
+  const full = () => {
+    throw new CatalogError('catalog/full', 'The catalog could not record what is stored.', {
+      retryable: true,
+      hint: 'Free disk space.',
+    });
+  };
+  catalog.recordProven = full;
+  catalog.replicas.recordFailures = full;
+  await made.drain('s3');
+  expect(made.conditions.all()).toMatchObject([{ code: 'catalog/full' }]);
+  expect(made.conditions.all()[0]?.message).not.toContain('cannot be brought to s3');
+  expect(s3.asked.filter((one) => one.startsWith('putNew'))).toHaveLength(1);
+  expect(stateAt(made, 's3')).toBe('wanted');
+  catalog.recordProven = proven;
+  catalog.replicas.recordFailures = failures;
+  made.clock.steadyMs += 5_000;
+  await made.drain('s3');
+  expect(catalog.totals()).toMatchObject({ stored: 1 });
+  expect(made.conditions.all()).toEqual([]);
 });
 
 test('a try after a pause that asked nothing is given back: a blob taken down meanwhile holds up no other', async () => {

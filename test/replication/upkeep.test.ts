@@ -4,6 +4,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { prepareJob } from '../../src/core/jobs/job-kind.ts';
 import { Notifier } from '../../src/core/notifier.ts';
 import { CatalogRebuild } from '../../src/replication/catalog-rebuild.ts';
+import { reindexedFolder } from '../../src/replication/reindexed-places.ts';
 import { Upkeep } from '../../src/replication/upkeep.ts';
 import { upkeepJobs } from '../../src/replication/upkeep-jobs.ts';
 import { customPath } from '../../src/storage/object-store.ts';
@@ -26,7 +27,13 @@ async function scene(setup: Partial<ReplicationSetup> = {}) {
   const replicated = await replicationScene({ backends, replicasRequired: 2, ...setup });
   const { catalog, store, rehash, damage, conditions, replication, time: clock, custom } = replicated;
   const shared = { catalog, store, rehash, damage, conditions, custom, clock };
-  const about = { sites: replication.sites, records: [], isNewFolder: false, found: new Notifier() };
+  const about = {
+    sites: replication.sites,
+    folder: reindexedFolder(store, catalog, rehash, damage, replication.room),
+    records: [],
+    isNewFolder: false,
+    found: new Notifier(),
+  };
   const catalogRebuild = new CatalogRebuild({ ...shared, ...about });
   const upkeep = new Upkeep({ ...shared, catalogRebuild, replication });
   const jobs = upkeepJobs({ upkeep, auditChain: () => Promise.reject(new Error('not asked here')) });
@@ -183,6 +190,54 @@ describe('fill', () => {
 });
 
 describe('rebuild', () => {
+  test('one under way keeps the catalog from being recorded as whole, also where it is broken off', async () => {
+    const { catalogRebuild, catalog, store, spool, replication, conditions } = await scene();
+    await spool(FIRST);
+    await replication.admit(NEVER);
+    const [isHeld, goOn, breaking] = [
+      Promise.withResolvers<void>(),
+      Promise.withResolvers<void>(),
+      new AbortController(),
+    ];
+    vi.spyOn(store, 'copy').mockImplementation(async () => {
+      isHeld.resolve();
+      await goOn.promise;
+      throw refusal('local', 'storage/unreachable');
+    });
+    const asked = catalogRebuild.whileRebuilding(() => catalogRebuild.readFolder(breaking.signal));
+    await isHeld.promise;
+    const stopping = new AbortController();
+    const adopting = catalogRebuild.adoptBackends(stopping.signal);
+    await vi.waitFor(() => expect(conditions.has('rebuild')).toBe(true));
+    expect(catalog.isRebuilt()).toBe(false);
+    breaking.abort(new Error('the operator ended it'));
+    goOn.resolve();
+    await expect(asked).rejects.toThrow('the operator ended it');
+    expect(catalogRebuild.folderFault).not.toBeNull();
+    stopping.abort();
+    await adopting;
+    expect(catalog.isRebuilt()).toBe(false);
+  });
+
+  test('a cache whose catalog was lost counts the blobs that it finds in the folder, each once', async () => {
+    const { catalogRebuild, store, replication, spool } = await scene({ budgetBytes: 5_000 });
+    await spool(FIRST);
+    for (const blob of BLOBS) await store.put(blob, 'replace', NEVER);
+    await catalogRebuild.readFolder(NEVER);
+    await catalogRebuild.readFolder(NEVER);
+    expect(replication.room.cachedBytes).toBe(BLOBS.reduce((sum, { bytes }) => sum + bytes.length, 0));
+  });
+
+  test('a cache counts no file that stays in no books, however often it finds it', async () => {
+    const { catalog, catalogRebuild, store, replication } = await scene({ budgetBytes: 5_000 });
+    const times = { txid: null, medianTimeSeconds: null, firstSeenMs: 1 };
+    catalog.replicas.recordFound('s3', [{ ...nameOf(FIRST), sizeBytes: FIRST.bytes.length, ...times }]);
+    await store.put(FIRST, 'replace', NEVER);
+    await catalogRebuild.readFolder(NEVER);
+    await catalogRebuild.readFolder(NEVER);
+    expect([replication.room.cachedBytes, catalog.replicas.cached.localBytes()]).toEqual([0, 0]);
+  });
+
   const unreadable = (backend: MemoryBackend) => {
     backend.before = (operation, name) => {
       if (operation === 'get' && name !== null && keyOf(name) === keyOf(FIRST)) throw refusal(backend.id);

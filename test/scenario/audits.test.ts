@@ -61,6 +61,17 @@ test('an audit of blobs that the archive has not got, or states of another chain
   expect(other).toMatchObject({ code: 3, stdout: expect.stringContaining('WRONG   Its chain is') });
 });
 
+test('a blob that a rule of the archive leaves out is neither missing nor held', async () => {
+  const { scene } = await archive();
+  const ruled = await before(scene, '/v1/blobs', 421, { code: 'blob/not-archived-by-rule', detail: 'too large' });
+  const found = await audit(scene, ruled, '--samples', '2', '--json');
+  expect(found.code).toBe(0);
+  const outcomes = { good: 0, absent: 0, 'not-archived-by-rule': 2, 'no-answer': 0 };
+  expect(JSON.parse(found.stdout)).toMatchObject({ samples: 2, outcomes, heldAtLeast: 0 });
+  const shown = await audit(scene, ruled, '--samples', '2');
+  expect(shown.stdout).toContain('0 missing, 0 wrong bytes, 0 without proof, 0 withheld, 2 not archived by rule');
+});
+
 test('an unanswered blob is not missing, and an archive that stated nothing takes a range', async () => {
   const { scene } = await archive();
   const busy = await before(scene, '/v1/blobs', 503, { code: 'blob/store-fault', detail: 'later' });

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
@@ -131,14 +132,21 @@ export async function untilConnects(port: number): Promise<void> {
   }
 }
 
-/** A port that was free a moment ago. */
+/** Below the ports that systems give to connections and to servers that ask for any: none of those takes it meanwhile. */
+const CHOSEN_PORTS = { from: 10_000, below: 32_000 } as const;
+
+/** A port that is free, for a server that must be told one. Two that ask at the same time hardly draw the same. */
 export async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port was given');
-  return address.port;
+  for (;;) {
+    const port = randomInt(CHOSEN_PORTS.from, CHOSEN_PORTS.below);
+    const server = createServer();
+    const isFree = new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false));
+      server.listen(port, '127.0.0.1', () => resolve(true));
+    });
+    if (!(await isFree)) continue;
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
 }

@@ -2,26 +2,33 @@ import { cpSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Archive } from '../../src/app/archive.ts';
+import { backfillJob } from '../../src/backfill/backfill-job.ts';
 import { Catalog } from '../../src/catalog/catalog.ts';
 import { parseFinality } from '../../src/chain/finality.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
+import { JobTable } from '../../src/core/jobs/job-table.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
+import { attestJob } from '../../src/federation/attest-job.ts';
+import { Peer } from '../../src/federation/peer.ts';
 import type { ChainNode } from '../../src/node/chain-node.ts';
 import { createBlobNode } from '../../src/node/index.ts';
+import { upkeepJobs } from '../../src/replication/upkeep-jobs.ts';
 import { archiverIdIn } from '../../src/storage/local/archiver-id.ts';
 import { ArchiverKey } from '../../src/storage/local/archiver-key.ts';
 import { DataFolder } from '../../src/storage/local/data-folder.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
 import { type BlobHasher, hashWith } from '../../src/verify/hasher.ts';
-import { nameElsewhere, RehashRule, verifyBlob } from '../../src/verify/verified-blob.ts';
+import { type Namer, nameElsewhere, RehashRule, type Verifier, verifyBlob } from '../../src/verify/verified-blob.ts';
 import { HOUR_MS, type Plan } from './plan.ts';
 import { FIRST_HEIGHT } from './simulated-chain.ts';
 import type { SimulatedNode } from './simulated-node.ts';
+import type { SimulatedPeer } from './simulated-peer.ts';
 import type { SimulatedStore } from './simulated-store.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('../../migrations', import.meta.url));
 export const REQUESTS = 3;
+const PEER_QUESTIONS = 10;
 /** A file whose times are as they were is taken for what it was for so long. */
 export const REHASH_MS = HOUR_MS;
 
@@ -30,7 +37,9 @@ export interface ArchiverModules {
   readonly root: string;
   readonly hasher: BlobHasher;
   readonly nodes: readonly SimulatedNode[];
-  readonly stores: readonly SimulatedStore[];
+  readonly peers: readonly SimulatedPeer[];
+  /** Stores that the settings name now. */
+  readonly stores: () => readonly SimulatedStore[];
   /** null: no log is read. */
   readonly log: ((line: string) => void) | null;
   /** Called with each process before it follows a node: a command runs the same way beside an archiver that stands still. */
@@ -43,6 +52,7 @@ export interface Life {
   readonly catalog: Catalog;
   readonly store: LocalStore;
   readonly conditions: ConditionBoard;
+  readonly jobs: JobTable;
   readonly folder: string;
   readonly signal: AbortSignal;
 }
@@ -91,7 +101,7 @@ export class Archiver {
   async stop(): Promise<void> {
     const closing = this.#closing;
     this.#stopping.abort();
-    await this.#running;
+    await Promise.all([this.#running, this.life?.jobs.stop()]);
     this.life = null;
     await this.#close(closing);
   }
@@ -105,13 +115,7 @@ export class Archiver {
     this.#lives += 1;
     this.life = null;
     cpSync(dead, this.folder, { recursive: true });
-    for (const close of this.#closing.splice(0).reverse()) {
-      try {
-        close();
-      } catch {
-        // A statement that was under way keeps its file open until it is collected.
-      }
-    }
+    for (const close of this.#closing.splice(0).reverse()) void closeOfDead(close);
     rmSync(dead, { recursive: true, force: true });
   }
 
@@ -121,8 +125,18 @@ export class Archiver {
     mkdirSync(this.folder, { recursive: true });
   }
 
+  /** After a kill: the index is gone, with what SQLite keeps beside it. */
+  loseCatalog(): void {
+    for (const end of ['', '-wal', '-shm']) rmSync(join(this.folder, `catalog.sqlite${end}`), { force: true });
+  }
+
   async #close(closing: Closing): Promise<void> {
-    for (const close of closing.splice(0).reverse()) await close();
+    try {
+      for (let close = closing.pop(); close !== undefined; close = closing.pop()) await close();
+    } finally {
+      // One that failed ends the process, and the system gives back the rest.
+      for (const close of closing.splice(0).reverse()) void closeOfDead(close);
+    }
   }
 
   async #open(closing: Closing, signal: AbortSignal): Promise<Life> {
@@ -131,7 +145,7 @@ export class Archiver {
     closing.push(() => folder.release());
     const store = await LocalStore.open(folder.path);
     closing.push(() => store.close());
-    const backends = this.#modules.stores;
+    const backends = this.#modules.stores();
     const genesis = await folder.boundChain();
     const mode = await folder.settleMode(plan.mode, backends.length > 0);
     const catalog = Catalog.open({
@@ -150,6 +164,18 @@ export class Archiver {
       waitingLonger(createBlobNode({ url: origin }), plan.patienceMs),
     );
     if (node === undefined) throw new TypeError('a simulation has a node');
+    const verifier: Verifier & Namer = {
+      verify: async (candidate) => verifyBlob(candidate, hasher),
+      name: (hashType, bytes) =>
+        nameElsewhere(hashType, bytes, async (type, given) => ({
+          digest: hashWith(hasher, type, given),
+          bytes: given,
+        })),
+    };
+    const peers = this.#modules.peers.map(
+      (source) =>
+        new Peer(source, { called: null, verifier, conditions, ratePerSecond: PEER_QUESTIONS, clock: SYSTEM_CLOCK }),
+    );
     const archive = new Archive(
       {
         ...{ version: 'simulated', emulated: true, isNewFolder: genesis === null },
@@ -176,24 +202,31 @@ export class Archiver {
       {
         ...{ node, otherNodes, catalog, store, backends, hasher, conditions, log },
         binding: folder,
-        verifier: {
-          verify: async (candidate) => verifyBlob(candidate, hasher),
-          name: (hashType, bytes) =>
-            nameElsewhere(hashType, bytes, async (type, given) => ({
-              digest: hashWith(hasher, type, given),
-              bytes: given,
-            })),
-        },
+        ...{ verifier, peers },
         signer: await ArchiverKey.open(folder.path),
         rehash: new RehashRule(hasher, { entries: 1_000, periodMs: REHASH_MS, steadyMs: SYSTEM_CLOCK.steadyMs }),
         clock: SYSTEM_CLOCK,
       },
     );
-    return { archive, catalog, store, conditions, folder: folder.path, signal };
+    const openSource = async (text: string) => this.#modules.peers.find(({ name }) => name === text) ?? null;
+    const jobs = new JobTable(
+      [...upkeepJobs(archive), backfillJob(archive, { openSource, alone: null }), attestJob(archive)],
+      { log, nowMs: SYSTEM_CLOCK.wallMs },
+    );
+    return { archive, catalog, store, conditions, jobs, folder: folder.path, signal };
   }
 }
 
 /** Waits for a block as long as the loops here wait for a change: most calls of an ordinary day report nothing. */
 function waitingLonger<N extends Pick<ChainNode, 'waitForNewBlock'>>(node: N, patienceMs: number): N {
   return { ...node, waitForNewBlock: (ms, signal) => node.waitForNewBlock(Math.max(ms, patienceMs), signal) };
+}
+
+/** Gives back what this process still has open for one that was killed. */
+async function closeOfDead(close: () => unknown): Promise<void> {
+  try {
+    await close();
+  } catch {
+    // A statement that was under way keeps its file open until it is collected; a disk may fail for the dead, too.
+  }
 }

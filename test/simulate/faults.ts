@@ -3,20 +3,28 @@ import Database from 'better-sqlite3';
 import { messageOf } from '../../src/core/blob/errors.ts';
 import type { VersionHash } from '../../src/core/blob/ids.ts';
 import type { AnswerFault } from '../../src/devnode/faults/fault.ts';
-import type { PlannedEvent } from './plan.ts';
+import type { Pair } from './coverage.ts';
+import type { FaultKind, PlannedEvent } from './plan.ts';
 import { SeededRandom } from './random.ts';
 import { filesBelow } from './simulated-disk.ts';
 import { NODE_LATENCY_MS, type SimulatedNode } from './simulated-node.ts';
+import { PEER_LATENCY_MS } from './simulated-peer.ts';
 import { type Health, type SimulatedStore, STORE_LATENCY_MS } from './simulated-store.ts';
 import type { Simulation } from './simulation.ts';
 
 type Ending = () => void;
+/** An event that is over for no longer may still have its effect. */
+const JUST_MS = 30 * 60_000;
 
 /** Makes what was planned happen, and end. */
 export class Faults {
   readonly #simulation: Simulation;
   /** The way to end each fault, by the number of its event. */
-  readonly #endings = new Map<number, Ending>();
+  readonly #endings = new Map<number, { readonly kind: FaultKind; readonly end: Ending }>();
+  /** When the last event of each kind began or ended. */
+  readonly #lastMs = new Map<FaultKind, number>();
+  /** Events with those that went on when they came, or were over only just. */
+  readonly pairs: Pair[] = [];
 
   constructor(simulation: Simulation) {
     this.#simulation = simulation;
@@ -26,9 +34,10 @@ export class Faults {
     const { plan, time } = this.#simulation;
     const random = new SeededRandom(`event ${plan.seed} ${event.number}`);
     this.#simulation.note(`event ${event.number} ${event.kind}`);
-    const ending = this.#perform(event, random);
-    if (ending === null) return;
-    this.#endings.set(event.number, ending);
+    this.#pair(event.kind);
+    const end = this.#perform(event, random);
+    if (end === null) return;
+    this.#endings.set(event.number, { kind: event.kind, end });
     time.after(event.forMs, 'world', () => this.#end(event.number));
   }
 
@@ -41,14 +50,24 @@ export class Faults {
     if (ending === undefined) return;
     this.#endings.delete(number);
     this.#simulation.note(`event ${number} ends`);
-    ending();
+    this.#lastMs.set(ending.kind, this.#simulation.time.steadyMs);
+    ending.end();
+  }
+
+  #pair(kind: FaultKind): void {
+    const nowMs = this.#simulation.time.steadyMs;
+    const before = new Set([...this.#endings.values()].map((active) => active.kind));
+    for (const [past, atMs] of this.#lastMs) if (nowMs - atMs < JUST_MS) before.add(past);
+    for (const other of before) this.pairs.push([other, kind]);
+    this.#lastMs.set(kind, nowMs);
   }
 
   /** null: it is over at once. */
   #perform({ kind, forMs }: PlannedEvent, random: SeededRandom): Ending | null {
-    const { nodes, stores, disk, truth, time } = this.#simulation;
+    const { nodes, stores, peers, disk, truth, time } = this.#simulation;
     const node = random.pick(nodes);
     const store = stores.length === 0 ? null : random.pick(stores);
+    const peer = peers.length === 0 ? null : random.pick(peers);
     switch (kind) {
       case 'node-away':
         return away(node);
@@ -120,10 +139,34 @@ export class Faults {
         store?.move();
         this.#startAfter(random);
         return null;
+      case 'store-removed':
+        return store === null ? null : this.#unname(store, random);
+      case 'store-unpins':
+        if (store?.kind === 'kubo') store.unpin(anyBlob(store, random));
+        return null;
+      case 'store-lists-wrongly':
+        return store === null ? null : during(store, 'listsWrongly', true, false);
+      case 'store-shared':
+        if (store?.kind === 's3') this.#share(store, random);
+        return null;
+      case 'peer-away':
+        return peer === null ? null : during(peer, 'health', 'away', 'well');
+      case 'peer-slow':
+        return peer === null ? null : during(peer, 'latencyMs', random.between(1_000, 60_000), PEER_LATENCY_MS);
+      case 'peer-lies':
+        return peer === null ? null : during(peer, 'health', 'lying', 'well');
+      case 'peer-empty':
+        return peer === null ? null : during(peer, 'health', 'empty', 'well');
+      case 'peer-withholds':
+        return peer === null ? null : during(peer, 'health', 'withholding', 'well');
       case 'object-poisoned':
         return store === null ? null : poison(store, random);
       case 'folder-lost':
         this.#simulation.loseFolder();
+        this.#startAfter(random);
+        return null;
+      case 'catalog-lost':
+        this.#simulation.loseCatalog();
         this.#startAfter(random);
         return null;
       case 'crash':
@@ -167,9 +210,52 @@ export class Faults {
       case 'audit':
         void this.#simulation.audit();
         return null;
+      case 'job-check':
+      case 'job-repair':
+      case 'job-rebuild':
+      case 'job-backfill':
+      case 'job-attest':
+        void this.#simulation.commands.run(kind);
+        return null;
+      case 'job-cancelled':
+        void this.#simulation.commands.cancelSoon(random);
+        return null;
       default:
         return kind satisfies never;
     }
+  }
+
+  /** Another archiver keeps its blobs in the same bucket, and a few of them came to harm on their way. */
+  #share(store: SimulatedStore, random: SeededRandom): void {
+    const { truth } = this.#simulation;
+    for (const [versionHash, content] of truth.contents) {
+      const bytes = random.chance(0.4) ? truth.bytes(versionHash) : null;
+      if (bytes !== null) store.putByAnother(content, random.chance(0.2) ? bytes.map((byte) => byte ^ 1) : bytes);
+    }
+  }
+
+  /** The settings name it no more, until they name it again: the archiver is started again each time. */
+  #unname(store: SimulatedStore, random: SeededRandom): Ending | null {
+    const simulation = this.#simulation;
+    const { plan, configured } = simulation;
+    const others = configured.filter((one) => one !== store).length;
+    if (others === configured.length) return null;
+    // Settings with fewer places than copies are refused.
+    const isEnough = others + (plan.mode === 'keep' ? 1 : 0) >= plan.replicasRequired;
+    if (!isEnough || (plan.mode === 'cache' && others === 0)) return null;
+    const restart = () => {
+      if (simulation.life !== null) simulation.stop(random.between(1_000, 600_000));
+      else {
+        simulation.kill(false);
+        this.#startAfter(random);
+      }
+    };
+    simulation.unnamed.add(store);
+    restart();
+    return () => {
+      simulation.unnamed.delete(store);
+      restart();
+    };
   }
 
   #leave(node: SimulatedNode): Ending {
@@ -213,6 +299,7 @@ export class Faults {
     const { truth, nodes, plan } = this.#simulation;
     const most = plan.finality.startsWith('depth:') ? Number(plan.finality.slice(6)) - 1 : depth;
     const taken = truth.main.reorganise(Math.min(depth, most));
+    truth.reorganisations += 1;
     this.#simulation.note(`${taken} blocks taken back`);
     for (const node of nodes) if (node.branch === truth.main) node.notify();
     return null;
@@ -312,9 +399,10 @@ function health(store: SimulatedStore | null, value: Health): Ending | null {
 
 /** Some of the objects that lie there: its server's own disks have lost part of each. */
 function poison(store: SimulatedStore, random: SeededRandom): Ending {
-  const share = random.pick([0.05, 0.2, 0.5]);
-  for (const path of store.blobs) {
-    if (random.chance(share)) store.poisoned.add(path);
+  const { blobs } = store;
+  const count = random.pick([3, 10, 18, blobs.length / 2]);
+  for (const path of blobs) {
+    if (random.chance(count / blobs.length)) store.poisoned.add(path);
   }
   return () => store.poisoned.clear();
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Notifier } from '../../src/core/notifier.ts';
 import { createNodeHasher } from '../../src/hashing/index.ts';
 import { makeDurableFolder } from '../../src/storage/local/durable-file.ts';
+import { nameOfMine } from '../left-folders.ts';
 import { temporaryParent } from '../temporary-parent.ts';
 import { type Plan, planOf } from './plan.ts';
 import { replaceMachine, type World } from './simulated-process.ts';
@@ -19,6 +20,7 @@ const PLAN: Plan = {
     answersWaits: true,
     patienceMs: 0,
     events: [],
+    peers: [],
   },
   stores: [
     { id: 'store-1', kind: 's3' },
@@ -30,7 +32,7 @@ const MINUTE_MS = 60_000;
 const WARM_UP_MS = 30 * MINUTE_MS;
 const IDLE_MINUTES = 20;
 
-const root = mkdtempSync(join(temporaryParent(), 'holdfast-idle-'));
+const root = mkdtempSync(join(temporaryParent(), nameOfMine('idle')));
 process.on('exit', () => rmSync(root, { recursive: true, force: true }));
 const hasher = await createNodeHasher();
 await makeDurableFolder(root);

@@ -8,6 +8,7 @@ import { SeededRandom } from './random.ts';
 import { FIRST_HEIGHT, type SubmittedContent } from './simulated-chain.ts';
 import { filesBelow } from './simulated-disk.ts';
 import type { SimulatedNode } from './simulated-node.ts';
+import type { SimulatedPeer } from './simulated-peer.ts';
 import { blobPath, isHashType, type SimulatedStore } from './simulated-store.ts';
 import type { Simulation } from './simulation.ts';
 
@@ -36,7 +37,7 @@ export class Invariants {
   #checkedMs = 0;
   #localMs = 0;
   #finalHeight = -1;
-  #lost = new Set<VersionHash>();
+  readonly #lost = new Set<VersionHash>();
   #local: ReadonlySet<number> = new Set();
   /** Copies that were called good at the last look, by place and path. */
   #claimed: ReadonlySet<string> = new Set();
@@ -60,7 +61,6 @@ export class Invariants {
     this.#claims?.close();
     this.#claims = null;
     this.#finalHeight = -1;
-    this.#lost.clear();
     this.#local = new Set();
     this.#claimed = new Set();
     this.#isScrubbing = false;
@@ -86,9 +86,9 @@ export class Invariants {
   }
 
   #look(claims: Claims): void {
-    const { stores, time } = this.#simulation;
+    const { configured, time } = this.#simulation;
     const version = claims.version();
-    const changes = stores.reduce((sum, store) => sum + store.changes, 0);
+    const changes = configured.reduce((sum, store) => sum + store.changes, 0);
     if (version === this.#version && changes === this.#changes) return;
     this.#version = version;
     this.#changes = changes;
@@ -108,8 +108,10 @@ export class Invariants {
     if (life === null || truth.contents.size === 0) return;
     const contents = [...truth.contents.values()];
     this.#askSafety(this.#random.pick(contents));
-    this.#askLastBlock(life.catalog.chain.state.lowestHeight ?? FIRST_HEIGHT);
+    this.#askLastBlock(life.catalog.chain.state.startHeight ?? FIRST_HEIGHT);
     void this.#read(this.#random.pick(contents));
+    const lost = contents.filter(({ versionHash }) => this.#lost.has(versionHash));
+    if (lost.length > 0) void this.#read(this.#random.pick(lost));
   }
 
   /** Looks through everything that it can reach. One at a time, as the archive's own schedule has it. */
@@ -173,7 +175,7 @@ export class Invariants {
 
   /** After everything has ended well, and long enough. */
   checkWhole(): void {
-    const { truth, nodes, life, plan } = this.#simulation;
+    const { truth, nodes, peers, life, plan } = this.#simulation;
     const claims = this.#claims;
     if (life === null || claims === null) {
       this.#fail('running', 'the archiver does not run at the end');
@@ -195,7 +197,10 @@ export class Invariants {
       const copies = good.filter((one) => one.name.versionHash === versionHash && one.counts);
       const whole = copies.filter(isGiven).length;
       const isListed = nodes.some((node) => node.has(versionHash));
-      const isSomewhere = isListed || this.#stores().some((store) => truth.isTrue(content, store.held(content)));
+      // A loss that was recorded while a peer lied is not judged again.
+      const isAtPeer = !lost.has(versionHash) && peers.some((peer) => peer.has(versionHash));
+      const isSomewhere =
+        isListed || isAtPeer || this.#stores().some((store) => truth.isTrue(content, store.held(content)));
       const what = `${content.hashType} ${versionHash} of block ${height}`;
       if (isSomewhere && !(stored.has(versionHash) && whole >= plan.replicasRequired)) {
         this.#fail('whole', `${what} can be had, and is not whole: ${whole} copies`);
@@ -203,7 +208,8 @@ export class Invariants {
       if (stored.has(versionHash) && whole < plan.replicasRequired) {
         this.#fail('whole', `${what} is called stored with ${whole} copies after everything was read again`);
       }
-      if (stored.has(versionHash) && height <= (chain.locks.bestBlock?.height ?? -1) && height >= lowest) {
+      const isWalked = height >= lowest || this.#isRecorded(content, height);
+      if (stored.has(versionHash) && height <= (chain.locks.bestBlock?.height ?? -1) && isWalked) {
         const answer = life.archive.chainView.storedAndFinal([versionHash]);
         const isTold = answer.kind === 'told' && answer.safe[0] === true;
         if (!isTold) this.#fail('known', `${what} is stored and final, and check_vh says ${JSON.stringify(answer)}`);
@@ -218,9 +224,15 @@ export class Invariants {
     }
   }
 
+  /** Whether a record of this occurrence lies at a store: an archive that was restored from there knows it. */
+  #isRecorded({ hashType, versionHash }: SubmittedContent, height: number): boolean {
+    const path = `occurrences/${hashType}/${versionHash}/${height}-`;
+    return this.#stores().some((store) => store.paths.some((one) => one.startsWith(path)));
+  }
+
   /** Long enough after a start, the data folder holds exactly the files of the catalog, within its limit. */
   checkBooks(): void {
-    const { life, plan, archiver } = this.#simulation;
+    const { life, plan, archiver, disk } = this.#simulation;
     const claims = this.#claims;
     if (life === null || claims === null) {
       this.#fail('running', 'the archiver does not run after its last start');
@@ -235,6 +247,8 @@ export class Invariants {
     for (const name of [...files, ...claims.rows()]) {
       // A blob that is taken down and not purged may stay where it was.
       if (withheld.has(name.versionHash)) continue;
+      // A file that cannot be read stays outside of a catalog that was made again: the archive counts it as unreadable.
+      if (disk.unreadable.has(name.versionHash)) continue;
       const sequence = claims.sequenceOf(name);
       if (sequence === null || !local.has(sequence)) {
         this.#fail('books', `${blobPath(name)} lies in the data folder, and is in no books`);
@@ -408,6 +422,8 @@ export class Invariants {
       if (!isLocked) this.#fail('final', `block ${height} ${walked.hash} is called final, and no lock covers it`);
       return;
     }
+    // A single node follows itself.
+    if (nodes.length < 2) return;
     for (const node of nodes) {
       // One that came back to this branch was asked by its newest block alone.
       const isElsewhere = (at: number) => node.branch.chain.tree.at(at)?.hash !== catalog.chain.blockAt(at)?.hash;
@@ -419,7 +435,7 @@ export class Invariants {
           said.height >= FIRST_HEIGHT &&
           isElsewhere(said.height),
       );
-      if (other !== undefined && nodes.length > 1) {
+      if (other !== undefined) {
         this.#fail(
           'final',
           `block ${height} is called final, and ${node.origin} said ${other.hash} at ${other.height}`,
@@ -428,8 +444,13 @@ export class Invariants {
     }
   }
 
+  /** A loss is compared once with what there was then, whichever process says it again later; found bytes end it. */
   #checkLost(claims: Claims): void {
-    for (const name of claims.lost()) {
+    const told = claims.lost();
+    if (told.length === 0 && this.#lost.size === 0) return;
+    const stored = claims.stored();
+    for (const versionHash of this.#lost) if (stored.has(versionHash)) this.#lost.delete(versionHash);
+    for (const name of told) {
       if (this.#lost.has(name.versionHash)) continue;
       this.#lost.add(name.versionHash);
       this.#checkLoss(claims, name);
@@ -437,7 +458,13 @@ export class Invariants {
   }
 
   #checkLoss(claims: Claims, name: ContentName): void {
-    const { nodes, truth, disk } = this.#simulation;
+    const { nodes, peers, truth, disk } = this.#simulation;
+    for (const peer of peers) {
+      if (this.#isNew(peer)) continue;
+      if (peer.health === 'away') this.#fail('lost', `${blobPath(name)} is lost, and ${peer.name} did not answer`);
+      const isThere = peer.has(name.versionHash) && (peer.health === 'well' || peer.health === 'withholding');
+      if (isThere) this.#fail('lost', `${blobPath(name)} is lost, and ${peer.name} has it`);
+    }
     for (const store of this.#stores()) {
       if (store.health === 'lying' || this.#isNew(store)) continue;
       if (truth.isTrue(name, store.held(name))) this.#fail('lost', `${blobPath(name)} is lost, and ${store.id} has it`);
@@ -455,7 +482,7 @@ export class Invariants {
     }
   }
 
-  #isNew({ changedMs }: SimulatedNode | SimulatedStore): boolean {
+  #isNew({ changedMs }: SimulatedNode | SimulatedStore | SimulatedPeer): boolean {
     return this.#simulation.time.steadyMs - changedMs < SLACK_MS;
   }
 
@@ -577,7 +604,7 @@ export class Invariants {
   }
 
   #stores(): readonly SimulatedStore[] {
-    return this.#simulation.stores;
+    return this.#simulation.configured;
   }
 
   #fail(invariant: string, message: string): void {

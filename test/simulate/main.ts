@@ -1,14 +1,18 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { messageOf } from '../../src/core/blob/errors.ts';
 import { createNodeHasher } from '../../src/hashing/index.ts';
 import { makeDurableFolder } from '../../src/storage/local/durable-file.ts';
+import { nameOfMine } from '../left-folders.ts';
 import { temporaryParent } from '../temporary-parent.ts';
-import { DAY_MS, isFault, only, type Plan, planOf, THEMES, withPlantedLoss } from './plan.ts';
+import { isFault, only, type Plan, planOf, THEMES, withPlantedLoss } from './plan.ts';
+import { ALL, inShares, shareOf } from './shares.ts';
 import { replaceMachine, type World } from './simulated-process.ts';
 import { realMs } from './simulated-time.ts';
 import { type Outcome, Simulation, Violation } from './simulation.ts';
+import { Tally } from './tally.ts';
 
 const { values } = parseArgs({
   options: {
@@ -26,6 +30,14 @@ const { values } = parseArgs({
     plant: { type: 'boolean', default: false },
     trace: { type: 'boolean', default: false },
     seconds: { type: 'string' },
+    /** Begins at a seed of this moment, which it tells. */
+    fresh: { type: 'boolean', default: false },
+    /** Processes that share the seeds. */
+    jobs: { type: 'string', default: '1' },
+    /** Every so many seconds it tells how far it is. */
+    tell: { type: 'string' },
+    /** The share of the seeds that this process takes, of so many; given by the one that has begun it. */
+    share: { type: 'string' },
     /** The course of each seed is told, whatever came of it. */
     each: { type: 'boolean', default: false },
     /** The first seed that fails ends the run. */
@@ -36,7 +48,21 @@ const { values } = parseArgs({
 });
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
-const root = mkdtempSync(join(temporaryParent(), 'holdfast-simulation-'));
+
+if (values.fresh) {
+  values.from = String(Math.floor(realMs() / 1_000));
+  say(`fresh seeds from ${values.from}`);
+}
+if (Number(values.jobs) > 1) {
+  const words = Object.entries({ ...values, fresh: false, jobs: '1' }).flatMap(([name, value]) =>
+    value === true ? [`--${name}`] : typeof value === 'string' ? [`--${name}`, value] : [],
+  );
+  const all = await inShares(fileURLToPath(import.meta.url), words, Number(values.jobs));
+  for (const line of all.lines) say(line);
+  process.exit(all.failed === 0 ? 0 : 1);
+}
+
+const root = mkdtempSync(join(temporaryParent(), nameOfMine('simulation')));
 process.on('exit', () => rmSync(root, { recursive: true, force: true }));
 const hasher = await createNodeHasher();
 // The parent folder of all seeds is made durable once, with the machine's own means.
@@ -93,27 +119,30 @@ async function main(): Promise<number> {
     .map(([name, value]) => (value === undefined ? '' : ` --${name} ${value}`))
     .join('');
   const begunMs = realMs();
-  const begunWith = process.cpuUsage();
+  const share = values.share === undefined ? ALL : shareOf(values.share);
+  const tally = new Tally();
+  const tellMs = values.tell === undefined ? Number.POSITIVE_INFINITY : Number(values.tell) * 1_000;
+  let toldMs = begunMs;
   const endMs = values.seconds === undefined ? Number.POSITIVE_INFINITY : begunMs + Number(values.seconds) * 1_000;
-  let simulatedMs = 0;
-  let failed = 0;
-  let done = 0;
-  for (let seed = first; seed < first + count && realMs() < endMs; seed += 1) {
+  for (let seed = first + share.number; seed < first + count && realMs() < endMs; seed += share.of) {
     const whole = values.plant ? withPlantedLoss(planOf(seed, choice)) : planOf(seed, choice);
     const plan = values.events === undefined ? whole : only(whole, values.events.split(',').map(Number));
     const outcome = await simulate(plan, trace);
-    simulatedMs += outcome.simulatedMs;
-    done += 1;
+    tally.add(outcome);
+    tally.noteProcessorTime();
     if (values.each || values.seed !== undefined) {
-      const { user, system } = process.cpuUsage(begunWith);
       say(
-        `seed ${seed}: ${outcome.events} events, ${Math.round((user + system) / 1_000)} ms, digest ${outcome.digest}`,
+        `seed ${seed}: ${outcome.events} events, ${Math.round(tally.told.counts.processorMs)} ms, digest ${outcome.digest}`,
       );
+    }
+    if (realMs() - toldMs >= tellMs) {
+      toldMs = realMs();
+      for (const line of [`up to seed ${seed}`, ...tally.lines]) say(line);
     }
     const isSame = !values.twice || (await simulate(plan, null)).digest === outcome.digest;
     if (!isSame) say(`seed ${seed}: another course than the first time`);
     if (outcome.violation === null && isSame) continue;
-    failed += 1;
+    tally.addFailure();
     if (outcome.violation === null) continue;
     say(`seed ${seed}: ${outcome.violation.invariant}: ${outcome.violation.message}`);
     const smallest = values.events === undefined && !values['as-it-is'] ? await shrink(plan, outcome) : plan;
@@ -124,13 +153,13 @@ async function main(): Promise<number> {
     );
     if (values.first) break;
   }
-  const days = simulatedMs / DAY_MS;
-  const { user, system } = process.cpuUsage(begunWith);
-  const seconds = (user + system) / 1_000_000;
-  const pace = `${seconds.toFixed(1)} s of processor time (${((days / seconds) * 60).toFixed(0)} days a minute)`;
-  say(`${done} seeds, ${days.toFixed(1)} simulated days, ${pace}: ${failed} failed`);
-  return failed === 0 ? 0 : 1;
+  tally.noteProcessorTime();
+  if (values.share === undefined) for (const line of tally.lines) say(line);
+  else await new Promise((resolve) => void process.send?.(tally.told, resolve));
+  return tally.failed === 0 ? 0 : 1;
 }
 
+// A share ends with the process that has begun it.
+process.on('disconnect', () => process.exit(3));
 process.on('SIGINT', () => process.exit(3));
 process.exit(await main());

@@ -148,9 +148,27 @@ const { values } = parseArgs({
   },
 });
 
-/** Each mutant in a folder of its own below this one, where the installed packages are found. */
-for (const { name, file, edits, theme } of MUTANTS.filter((one) => one.name.includes(values.only))) {
+const FOUND = /^seed (\d+): (.+)$/m;
+
+interface Finding {
+  readonly seed: number;
+  readonly what: string;
+}
+
+/** The first seed of these in which a claim does not hold; null: it holds in all of them. */
+function firstFailure(main: string, theme: string, from: number, seeds: number): Finding | null {
+  const words = ['--from', String(from), '--seeds', String(seeds), '--theme', theme, '--as-it-is', '--first'];
+  const { stdout, stderr, status } = spawnSync(process.execPath, [main, ...words], { encoding: 'utf8' });
+  const found = FOUND.exec(stdout);
+  if (found !== null) return { seed: Number(found[1]), what: found[2] ?? '' };
+  if (status !== 0) throw new Error(`the simulation ended with ${status}: ${stdout}${stderr}`);
+  return null;
+}
+
+/** A copy of the product below this folder, where the installed packages are found, with one fault. */
+function copyWith({ name, file, edits }: Mutant): string {
   const folder = join(ROOT, '.mutants', String(process.pid));
+  rmSync(folder, { recursive: true, force: true });
   for (const part of ['src', 'test', 'migrations', 'package.json']) {
     cpSync(join(ROOT, part), join(folder, part), { recursive: true });
   }
@@ -160,10 +178,28 @@ for (const { name, file, edits, theme } of MUTANTS.filter((one) => one.name.incl
     text = text.replace(from, to);
   }
   writeFileSync(join(folder, file), text);
-  const words = ['--from', values.from, '--seeds', values.seeds, '--theme', theme, '--as-it-is', '--first'];
-  const { stdout, stderr } = spawnSync(process.execPath, [join(folder, 'test/simulate/main.ts'), ...words], {
-    encoding: 'utf8',
-  });
-  process.stdout.write(`${name}\n${stdout.replace(/^/gm, '  ')}${stderr}\n`);
-  rmSync(folder, { recursive: true, force: true });
+  return folder;
 }
+
+const MAIN = 'test/simulate/main.ts';
+const begin = Number(values.from);
+const end = begin + Number(values.seeds);
+let missed = 0;
+for (const mutant of MUTANTS.filter((one) => one.name.includes(values.only))) {
+  const folder = copyWith(mutant);
+  const { name, theme } = mutant;
+  let told = `not found in ${values.seeds} seeds of ${theme}`;
+  for (let from = begin; from < end; ) {
+    const found = firstFailure(join(folder, MAIN), theme, from, end - from);
+    if (found === null) break;
+    from = found.seed + 1;
+    // A seed in which the product itself fails shows nothing of the mutant.
+    if (firstFailure(join(ROOT, MAIN), theme, found.seed, 1) !== null) continue;
+    told = `found after ${from - begin} seeds of ${theme}: ${found.what}`;
+    break;
+  }
+  if (told.startsWith('not')) missed += 1;
+  process.stdout.write(`${name}\n  ${told}\n`);
+}
+rmSync(join(ROOT, '.mutants', String(process.pid)), { recursive: true, force: true });
+process.exit(missed === 0 ? 0 : 1);

@@ -28,7 +28,16 @@ export const FAULTS = [
   'store-wiped',
   'store-deleted',
   'store-moved',
+  'store-removed',
+  'store-unpins',
+  'store-lists-wrongly',
+  'store-shared',
   'object-poisoned',
+  'peer-away',
+  'peer-slow',
+  'peer-lies',
+  'peer-empty',
+  'peer-withholds',
   'crash',
   'power-loss',
   'stop',
@@ -40,12 +49,19 @@ export const FAULTS = [
   'file-unreadable',
   'disk-refuses-some',
   'folder-lost',
+  'catalog-lost',
   'clock-steps',
   'clock-drifts',
   'withhold',
   'revoke',
   'scrub',
   'audit',
+  'job-check',
+  'job-repair',
+  'job-rebuild',
+  'job-backfill',
+  'job-attest',
+  'job-cancelled',
 ] as const;
 export type FaultKind = (typeof FAULTS)[number] | typeof PLANTED;
 /** A loss that the simulation does not own up to: as if the archiver had claimed what is not so. For the test of the tests. */
@@ -80,6 +96,8 @@ export interface Plan {
   readonly patienceMs: number;
   /** Nodes answer `waitfornewblock`; some proxies before nodes do not. */
   readonly answersWaits: boolean;
+  /** The number of 256 blobs that each peer has. */
+  readonly peers: readonly number[];
   readonly events: readonly PlannedEvent[];
 }
 
@@ -143,7 +161,9 @@ export const THEMES: Readonly<Record<string, Theme>> = {
     }),
   },
   restored: {
-    kinds: ['folder-lost', 'locks-withheld', 'store-gone', 'audit', 'audit'],
+    kinds: ['folder-lost', 'catalog-lost', 'locks-withheld', 'store-loses-object', 'store-loses-object', 'audit']
+      .concat(['audit', 'store-gone'])
+      .filter(isFault),
     world: (random) => ({
       ...{ stores: [S3], replicasRequired: 1, finality: 'chainlock', startsAtWindow: random.chance(0.7) },
     }),
@@ -153,8 +173,51 @@ export const THEMES: Readonly<Record<string, Theme>> = {
     world: () => ({ shareOfFiles: 0.3 }),
   },
   poison: {
-    kinds: ['object-poisoned', 'object-poisoned', 'scrub', 'store-rots'],
+    kinds: ['object-poisoned', 'scrub', 'scrub', 'store-rots', 'store-rots', 'job-check'],
+    leastMinutes: 240,
     world: () => ({ mode: 'cache', stores: [S3], replicasRequired: 1, ...DENSE }),
+  },
+  jobs: {
+    kinds: ['job-check', 'job-repair', 'job-rebuild', 'job-backfill', 'job-attest', 'job-cancelled', 'crash', 'stop']
+      .concat(['store-rots', 'store-loses-object', 'file-rots', 'row-rots', 'store-gone', 'node-forgets'])
+      .filter(isFault),
+    world: () => ({ shareOfFiles: 0.4 }),
+  },
+  peers: {
+    kinds: ['node-forgets', 'node-away', 'peer-away', 'peer-lies', 'peer-empty', 'peer-withholds', 'job-backfill'],
+    leastMinutes: 30,
+    world: (random) => ({ peers: random.pick([[256], [128], [256, 64]]), ...DENSE }),
+  },
+  configuration: {
+    kinds: ['store-removed', 'store-removed', 'store-moved', 'stop', 'catalog-lost', 'store-rots', 'store-empty']
+      .concat(['store-shared', 'store-shared'])
+      .filter(isFault),
+    leastMinutes: 30,
+    world: (random) => ({
+      ...{ stores: [S3, { id: 'store-2', kind: random.chance(0.7) ? 's3' : 'kubo' }], replicasRequired: 1 },
+      mode: random.pick(['keep', 'cache'] as const),
+    }),
+  },
+  kubo: {
+    kinds: ['store-unpins', 'store-collects', 'store-loses-power', 'store-gone', 'scrub', 'job-repair', 'crash'],
+    world: (random) => ({
+      ...{ mode: random.pick(['keep', 'cache'] as const), replicasRequired: 1 },
+      stores: [{ id: 'store-1', kind: 'kubo' }],
+      budgetBytes: random.between(60_000, 400_000),
+    }),
+  },
+  listings: {
+    kinds: [
+      'store-lists-late',
+      'store-lists-wrongly',
+      'catalog-lost',
+      'scrub',
+      'job-check',
+      'job-rebuild',
+      'store-rots',
+    ],
+    leastMinutes: 60,
+    world: () => ({ stores: [S3], replicasRequired: 1 }),
   },
   clocks: {
     kinds: ['clock-steps', 'clock-drifts', 'clock-drifts', 'stop', 'store-gone', 'node-away'],
@@ -165,8 +228,13 @@ export const THEMES: Readonly<Record<string, Theme>> = {
     world: () => ({ shareOfFiles: 0.5 }),
   },
   loss: {
-    kinds: ['node-forgets', 'node-forgets', 'store-gone', 'store-wiped', 'scrub', 'scrub'],
-    world: () => ({ cacheBytes: 1_000_000 }),
+    kinds: ['store-wiped', 'store-wiped', 'scrub', 'scrub', 'node-forgets', 'store-gone', 'node-away', 'peer-away'],
+    leastMinutes: 30,
+    world: (random) => ({
+      ...{ mode: 'cache', stores: random.pick([[S3], [S3, { id: 'store-2', kind: 's3' }]]), replicasRequired: 1 },
+      ...{ ...DENSE, nodes: random.pick([1, 2]), peers: random.pick([[], [256]]), cacheBytes: 1_000_000 },
+      budgetBytes: random.between(60_000, 150_000),
+    }),
   },
 };
 
@@ -206,6 +274,7 @@ export function planOf(seed: number, chosen: Chosen = { kinds: null, theme: null
     patienceMs: random.pick([900_000, 1_800_000, 3_600_000]),
     answersWaits: random.chance(0.4),
     cacheBytes: random.chance(0.5) ? 1_000_000 : 0,
+    peers: random.pick([[], [], [128], [256, 64]]),
     ...given,
     ...{ seed, days, stores, mode },
     events: eventsOf(random, some, days, theme?.leastMinutes ?? 1),
@@ -228,7 +297,7 @@ function eventsOf(
 ): PlannedEvent[] {
   const lengthMs = days * DAY_MS;
   const events: PlannedEvent[] = [];
-  const count = random.between(1, 4 + 4 * days);
+  const count = random.between(1, 8 + 8 * days);
   for (let number = 1; number <= count; number += 1) {
     const before = events.at(-1);
     const [isNear, place] = [random.chance(0.4), random.next()];

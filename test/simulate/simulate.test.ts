@@ -27,3 +27,11 @@ test('a loss that nothing excuses is found, shrunk to its one event, and told wi
   expect(said).toContain('npm run simulate -- --seed 47 --plant --events 1000 --trace');
   expect(code).toBe(1);
 });
+
+test('two processes share the seeds, and tell together what they found', { timeout }, () => {
+  const { code, said } = simulate('--from', '47', '--seeds', '2', '--plant', '--as-it-is', '--jobs', '2');
+  expect(said).toMatch(/npm run simulate -- --seed 47 --plant --events .* --trace/);
+  expect(said).toMatch(/npm run simulate -- --seed 48 --plant --events .* --trace/);
+  expect(said).toMatch(/2 seeds, .*: 2 failed/);
+  expect(code).toBe(1);
+});

@@ -34,6 +34,8 @@ interface Kept {
   bytes: Uint8Array;
   readonly putMs: number;
   isPinned: boolean;
+  /** Whether the bytes are others than those that were put. */
+  isRotten: boolean;
 }
 
 /**
@@ -47,6 +49,8 @@ export class SimulatedStore implements ObjectStore, Backend {
   latencyMs = STORE_LATENCY_MS;
   /** Listings show what lay there so long ago. */
   listingLateMs = 0;
+  /** Listings leave out some objects and name others that are not there. */
+  listsWrongly = false;
   /** Objects of the right size with other bytes, which only a read can find. Since when, by `steadyMs`. */
   readonly rotten = new Map<string, number>();
   /** Objects that its own disks do not give, nor let anybody replace. */
@@ -106,7 +110,11 @@ export class SimulatedStore implements ObjectStore, Backend {
     this.changedMs = this.#time.steadyMs;
     if (this.#shown === before) return;
     for (const path of before.keys()) if (!this.#shown.has(path)) this.#harm(path);
-    for (const path of this.#shown.keys()) this.#unharm(path);
+    for (const [path, { isPinned, isRotten }] of this.#shown) {
+      if (isPinned && !isRotten) this.#unharm(path);
+      else this.#harm(path);
+      if (isRotten) this.rotten.set(path, this.#time.steadyMs);
+    }
   }
 
   /** The truth of the place that is there now, also where it does not answer. */
@@ -139,6 +147,7 @@ export class SimulatedStore implements ObjectStore, Backend {
     const at = this.#random.between(0, Math.max(bytes.length - 1, 0));
     bytes[at] = (bytes[at] ?? 0) ^ 1;
     kept.bytes = bytes;
+    kept.isRotten = true;
     this.#harm(path);
     this.rotten.set(path, this.#time.steadyMs);
   }
@@ -148,6 +157,19 @@ export class SimulatedStore implements ObjectStore, Backend {
     if (kept === undefined) return;
     kept.isPinned = false;
     this.#harm(path);
+  }
+
+  /** Another archiver puts a blob here that is not here yet. A claim about wrong bytes of its has no excuse. */
+  putByAnother(name: ContentName, bytes: Uint8Array): void {
+    const path = blobPath(name);
+    if (this.#shown.has(path)) return;
+    this.#shown.set(path, {
+      bytes: Uint8Array.from(bytes),
+      putMs: this.#time.steadyMs,
+      isPinned: true,
+      isRotten: false,
+    });
+    this.changes += 1;
   }
 
   /** Deletes all objects that nothing pins. */
@@ -183,7 +205,7 @@ export class SimulatedStore implements ObjectStore, Backend {
       there.isPinned = true;
       return;
     }
-    shown.set(path, { bytes, putMs: this.#time.steadyMs, isPinned: true });
+    shown.set(path, { bytes, putMs: this.#time.steadyMs, isPinned: true, isRotten: false });
     this.#unharm(path);
   }
 
@@ -215,7 +237,14 @@ export class SimulatedStore implements ObjectStore, Backend {
     const latestMs = this.#time.steadyMs - this.listingLateMs;
     for (const [path, { bytes, putMs, isPinned }] of [...this.#shown].sort(([a], [b]) => (a < b ? -1 : 1))) {
       if (putMs > latestMs || (this.kind === 'kubo' && !isPinned)) continue;
+      if (this.listsWrongly && this.#random.chance(0.1)) continue;
       const listed = listedAs(path, this.kind === 'kubo' ? null : bytes.length, range);
+      if (listed !== null) yield listed;
+    }
+    if (!this.listsWrongly) return;
+    for (const path of [...this.harmed.keys()].sort()) {
+      if (this.#shown.has(path)) continue;
+      const listed = listedAs(path, this.kind === 'kubo' ? null : 1_000, range);
       if (listed !== null) yield listed;
     }
   }

@@ -4,13 +4,16 @@ import { messageOf } from '../../src/core/blob/errors.ts';
 import type { ContentName, VersionHash } from '../../src/core/blob/ids.ts';
 import type { BlobHasher } from '../../src/verify/hasher.ts';
 import { Archiver, type Life } from './archiver.ts';
+import { Commands } from './commands.ts';
+import type { Pair } from './coverage.ts';
 import { Faults } from './faults.ts';
 import { Invariants } from './invariants.ts';
 import { DAY_MS, HOUR_MS, type Plan } from './plan.ts';
 import { SeededRandom } from './random.ts';
-import { BEGIN_SECONDS, Branch } from './simulated-chain.ts';
+import { BEGIN_SECONDS, Branch, FIRST_HEIGHT } from './simulated-chain.ts';
 import { SimulatedDisk } from './simulated-disk.ts';
 import { SimulatedNode } from './simulated-node.ts';
+import { SimulatedPeer } from './simulated-peer.ts';
 import type { World } from './simulated-process.ts';
 import { SimulatedStore } from './simulated-store.ts';
 import { SimulatedTime } from './simulated-time.ts';
@@ -32,6 +35,10 @@ export interface Outcome {
   readonly digest: string;
   readonly events: number;
   readonly simulatedMs: number;
+  /** Blocks of the branch that the network agrees on, and blobs that were submitted. */
+  readonly blocks: number;
+  readonly blobs: number;
+  readonly pairs: readonly Pair[];
 }
 
 /** The clocks of the archiver and of the miners agree at the begin. */
@@ -55,7 +62,11 @@ export class Simulation {
   readonly truth: Truth;
   readonly nodes: readonly SimulatedNode[];
   readonly stores: readonly SimulatedStore[];
+  /** Stores that the settings do not name now. */
+  readonly unnamed = new Set<SimulatedStore>();
+  readonly peers: readonly SimulatedPeer[];
   readonly archiver: Archiver;
+  readonly commands: Commands;
   /** Requests that were on their way at this time may never have arrived. */
   killedMs = Number.NEGATIVE_INFINITY;
   /** No more blobs are submitted: what there is has time to become whole. */
@@ -92,15 +103,18 @@ export class Simulation {
         ),
     );
     this.stores = plan.stores.map(({ id, kind }) => new SimulatedStore(id, kind, this.time, stream(id)));
+    this.peers = plan.peers.map((share, index) => new SimulatedPeer(index + 1, share, this.truth, this.time));
     mkdirSync(root, { recursive: true });
     const log = trace === null ? null : (line: string) => trace(line.trimEnd());
     this.#invariants = new Invariants(this);
     this.archiver = new Archiver({
-      ...{ plan, root, hasher, log, nodes: this.nodes, stores: this.stores },
+      ...{ plan, root, hasher, log, nodes: this.nodes, peers: this.peers },
+      stores: () => this.configured,
       opened: (life) => this.#invariants.atRest(life),
     });
     this.disk.onRenewed = (name) => this.truth.unharm(name);
     this.#faults = new Faults(this);
+    this.commands = new Commands(this);
   }
 
   get world(): World {
@@ -112,6 +126,11 @@ export class Simulation {
         return node.dispatch(options, handler);
       },
     };
+  }
+
+  /** Stores that the settings name now. */
+  get configured(): readonly SimulatedStore[] {
+    return this.stores.filter((store) => !this.unnamed.has(store));
   }
 
   get life(): Life | null {
@@ -159,7 +178,12 @@ export class Simulation {
     }
     const simulatedMs = this.time.steadyMs - beganMs;
     await this.#end();
-    return { violation: this.#violation, digest: this.#digest.digest('hex'), events: this.time.ran, simulatedMs };
+    return {
+      ...{ violation: this.#violation, digest: this.#digest.digest('hex'), events: this.time.ran, simulatedMs },
+      blocks: this.truth.main.chain.tip.height - FIRST_HEIGHT + 1,
+      blobs: this.#labels,
+      pairs: this.#faults.pairs,
+    };
   }
 
   /** The process begins; one that ends by itself is begun again. */
@@ -195,6 +219,12 @@ export class Simulation {
     this.truth.withheld.clear();
   }
 
+  /** The index is gone, and nothing else. */
+  loseCatalog(): void {
+    this.kill(false);
+    this.archiver.loseCatalog();
+  }
+
   async scrubTwice(): Promise<void> {
     if (this.life !== null) await this.#invariants.scrubTwice();
   }
@@ -222,7 +252,14 @@ export class Simulation {
         this.note('stopped');
         this.time.after(restMs, 'archiver', () => this.start());
       },
-      (error: unknown) => this.fail('stop', `a stop failed: ${messageOf(error)}`),
+      (error: unknown) => {
+        // With an error code, where the disk takes nothing: its supervisor begins it again.
+        if (this.disk.fails === 'never') this.fail('stop', `a stop failed: ${messageOf(error)}`);
+        late.cancel();
+        this.#isStopping = false;
+        this.note(`stopped: ${messageOf(error)}`);
+        this.time.after(restMs, 'archiver', () => this.start());
+      },
     );
   }
 

@@ -10,6 +10,8 @@ export class Truth {
   readonly withheld = new Set<VersionHash>();
   /** A take-down of these was begun or taken back once: what becomes of their bytes is the operator's doing. */
   readonly touched = new Set<VersionHash>();
+  /** Number of reorganisations until now. */
+  reorganisations = 0;
   /** Files and rows that the simulation changed and the archiver has not rewritten; since when. */
   readonly harmedFiles = new Map<string, number>();
   /** Files whose bits changed and whose times did not, and since when. A rewrite of the file ends it. */

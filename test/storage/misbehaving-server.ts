@@ -7,6 +7,7 @@ export interface Asked {
   /** Path without its first part (the bucket), or the query of a listing. */
   readonly key: string;
   readonly path: string;
+  readonly url: URL;
   readonly headers: IncomingMessage['headers'];
   readonly body: Buffer;
 }
@@ -29,7 +30,7 @@ export async function misbehavingServer(behave: Behaviour): Promise<MisbehavingS
       const url = new URL(request.url ?? '/', 'http://server');
       const key = decodeURIComponent(url.pathname.split('/').slice(2).join('/')) || url.search;
       const { headers, method = '' } = request;
-      const one = { method, key, path: url.pathname, headers, body: Buffer.concat(chunks) };
+      const one = { method, key, path: url.pathname, url, headers, body: Buffer.concat(chunks) };
       asked.push(one);
       behave(one, response);
     });

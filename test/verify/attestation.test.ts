@@ -27,7 +27,7 @@ function statement(change: Partial<AttestationStatement> = {}): AttestationState
     to: 20,
     blockHash: parseBlockHash('02'.repeat(32)),
     root: '03'.repeat(32),
-    counts: { missing: 1, stored: 7, lost: 1, withheld: 0, custom: 0 },
+    counts: { missing: 1, stored: 7, lost: 1, withheld: 0, custom: 0, 'not-archived-by-rule': 0 },
     unclear: 0,
     at: SIGNED_AT,
     ...change,

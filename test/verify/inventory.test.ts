@@ -76,7 +76,7 @@ test('a holding is the last byte of its occurrence, and one that does not exist 
   const occurrences = new Uint8Array(HOLDINGS.length * OCCURRENCE_BYTES);
   for (const [index] of HOLDINGS.entries()) occurrences[(index + 1) * OCCURRENCE_BYTES - 1] = index;
   expect(holdingsOf({ occurrences })).toEqual(HOLDINGS);
-  expect(() => holdingsOf({ occurrences: occurrences.fill(5) })).toThrow(RangeError);
+  expect(() => holdingsOf({ occurrences: occurrences.fill(6) })).toThrow(RangeError);
   expect(() => holdingsOf({ occurrences: new Uint8Array(71) })).toThrow(RangeError);
 });
 

@@ -14,7 +14,11 @@ import {
   occurrencesOf,
   parseBlock,
   parseOccurrenceRecord,
+  parseVersionHash,
+  type VerifiedBlob,
   VerifyError,
+  verifyBlob,
+  verifyBlobOccurrence,
   verifyOccurrence,
 } from '../../src/verify/index.ts';
 import { commitment, craftBlock, craftTransaction } from './craft.ts';
@@ -109,6 +113,12 @@ describe('contents of a record', () => {
       .steps.filter(({ ok }) => !ok)
       .map(({ step }) => step);
   const other = recordOf([MINE], 0, 5);
+  const blobOf = (bytes: Uint8Array): VerifiedBlob => {
+    const versionHash = parseVersionHash(encodeHex(nobleHasher.keccak256(bytes)));
+    const blob = verifyBlob({ versionHash, hashType: 'keccak256', bytes }, nobleHasher);
+    if (blob === null) throw new Error('The bytes have their own hash.');
+    return blob;
+  };
 
   test('every step of an honest one', () => {
     const { ok, steps, says } = verifyOccurrence(BYTES, RECORD);
@@ -136,6 +146,14 @@ describe('contents of a record', () => {
   ])('%s is told', (_, record, bytes, steps) => {
     expect(failed(record, bytes)).toEqual(steps);
     expect(verifyOccurrence(bytes, record).says).not.toContain('Included in header');
+    // A blob that was proven before fails at the same steps, without being hashed again.
+    const ofBlob = verifyBlobOccurrence(blobOf(bytes), record);
+    expect(ofBlob.steps.filter(({ ok }) => !ok).map(({ step }) => step)).toEqual(steps);
+    expect(ofBlob.says).not.toContain('Included in header');
+  });
+
+  test('a proven blob and its bytes give one verdict', () => {
+    expect(verifyBlobOccurrence(blobOf(BYTES), RECORD)).toEqual(verifyOccurrence(BYTES, RECORD));
   });
 
   test('a transaction of another version commits to nothing', () => {

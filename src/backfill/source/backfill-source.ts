@@ -4,8 +4,8 @@ import type { ContentName } from '../../core/blob/ids.ts';
 export type SourceAnswer =
   /** Possible meanings of the body, the likeliest first (raw bytes, or hex text of them): the hash decides. */
   | { readonly kind: 'bytes'; readonly candidates: readonly Uint8Array[] }
-  /** The source's definite answer that it lacks the bytes. */
-  | { readonly kind: 'absent' }
+  /** The source's definite answer that it lacks the bytes. `byRule`: a rule of its operator leaves them out. */
+  | { readonly kind: 'absent'; readonly byRule?: true }
   /** The source must not give the bytes out. */
   | { readonly kind: 'withheld' };
 

@@ -13,6 +13,7 @@ import { PEER, PeerHttp, type PeerOptions, type PeerReply } from './peer-http.ts
 type Manner = 'holdfast' | 'by-hash';
 
 const ABSENT: SourceAnswer = { kind: 'absent' };
+const LEFT_OUT: SourceAnswer = { kind: 'absent', byRule: true };
 const RAW = 'application/octet-stream';
 /** Sentinel gives hex whatever is asked for, Holdfast on the same route too unless raw bytes are asked for. */
 const ANY = '*/*';
@@ -53,6 +54,10 @@ export class PeerSource implements BackfillSource {
       case 410:
         if (isAbsence(codeIn(reply))) return ABSENT;
         throw this.#strange(reply);
+      case 421:
+        // The rule of its operator keeps it from having the bytes: it answers that it has not got them.
+        if (codeIn(reply) === 'blob/not-archived-by-rule') return LEFT_OUT;
+        throw this.#refusal(reply);
       case 451:
         return { kind: 'withheld' };
       default:
@@ -98,6 +103,10 @@ export class PeerSource implements BackfillSource {
         // Only a configured address can prove absence: a guessed path may not be served at all.
         if (this.#manner === 'by-hash' || isAbsence(codeIn(reply))) return ABSENT;
         throw this.#strange(reply);
+      case 421:
+        // A Holdfast is also given by the address at which it answers as Sentinel does.
+        if (codeIn(reply) === 'blob/not-archived-by-rule') return LEFT_OUT;
+        throw this.#refusal(reply);
       case 451:
         return { kind: 'withheld' };
       default:

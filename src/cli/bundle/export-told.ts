@@ -36,6 +36,7 @@ export const exportReport = z.object({
     lost: z.number(),
     withheld: z.number(),
     custom: z.number(),
+    'not-archived-by-rule': z.number(),
   }),
   blobs: z.number(),
   records: z.number(),
@@ -71,6 +72,8 @@ export function showReport(report: z.output<typeof exportReport>): string[] {
   if (keptBytes > 0) lines.push(`${describeBytes(keptBytes)} of an earlier run were compared and kept`);
   if (counts.withheld > 0)
     lines.push(`${counts.withheld} occurrences are not in it: an operator took their blobs down`);
+  const leftOut = counts['not-archived-by-rule'];
+  if (leftOut > 0) lines.push(`${leftOut} occurrences are not in it: a rule of the operator leaves their blobs out`);
   if (counts.custom > 0) lines.push(`${counts.custom} custom commitments are not in it`);
   if (notExportedCount > 0) lines.push(`${notExportedCount} blobs are NOT IN IT: they are final and not stored here`);
   return lines;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Subset } from '../../replication/upkeep.ts';
 import { CliError } from '../errors.ts';
+import { textTable } from '../text-table.ts';
 
 const count = z.number();
 export const checkProgress = z.object({
@@ -76,12 +77,10 @@ export function parseSubset(text: string): Subset {
 /** Result of a check for people, with the next command to type. */
 export function showReport(report: CheckReport, repaired: boolean): string[] {
   const lines = [...leftLines(report), ...unaskedLines(report)];
-  const found = report.backends.map(({ backend, listed, unknown, read, missing, damaged, fault }) =>
-    fault === null
-      ? `${backend}: ${listed} listed, ${read} read, ${missing} missing, ${damaged} damaged, ${unknown} not in the catalog`
-      : `${backend}: could not be asked: ${fault}`,
+  const faults = report.backends.flatMap(({ backend, fault }) =>
+    fault === null ? [] : [`${backend}: could not be asked: ${fault}`],
   );
-  lines.push(...found, ...customLines(report));
+  lines.push(...countTable(report), ...faults, ...customFaults(report));
   for (const [backend, count] of Object.entries(report.waiting)) {
     if (count > 0 && !report.notAsked.includes(backend))
       lines.push(`${backend}: ${count === 1 ? '1 blob waits' : `${count} blobs wait`} for a first copy there`);
@@ -140,13 +139,24 @@ function unaskedLines({ notAsked, short }: CheckReport): string[] {
   return [`${unknown} Without them, ${blobs} ${copies}.`];
 }
 
-/** Most archives have none, and say nothing of them. */
-function customLines({ custom }: CheckReport): string[] {
-  return custom.flatMap(({ backend, listed, unknown, read, missing, damaged, fault }) => {
-    const counts = `${listed} listed, ${read} read, ${missing} missing, ${damaged} damaged, ${unknown} not in the catalog`;
-    if (fault !== null) return [`${backend}: custom commitments could not be checked to the end: ${fault}`];
-    return listed + read > 0 ? [`${backend}: custom commitments: ${counts}`] : [];
-  });
+/** Most archives have no custom commitments, and say nothing of them. */
+function countTable({ backends, custom }: CheckReport): string[] {
+  const asked = ({ fault }: CheckReport['custom'][number]) => fault === null;
+  const row = (kind: string) => (counts: CheckReport['custom'][number]) => {
+    const { backend, listed, read, missing, damaged, unknown } = counts;
+    return [backend, kind, ...[listed, read, missing, damaged, unknown].map(String)];
+  };
+  const rows = [
+    ...backends.filter(asked).map(row('blobs')),
+    ...custom.filter((one) => asked(one) && one.listed + one.read > 0).map(row('custom commitments')),
+  ];
+  return textTable(['backend', 'of', '>listed', '>read', '>missing', '>damaged', '>not in the catalog'], rows);
+}
+
+function customFaults({ custom }: CheckReport): string[] {
+  return custom.flatMap(({ backend, fault }) =>
+    fault === null ? [] : [`${backend}: custom commitments could not be checked to the end: ${fault}`],
+  );
 }
 
 function nextCommand(

@@ -33,8 +33,8 @@ interface Step {
 }
 
 /**
- * Exit code 0: every sample was given and verified, or was withheld. 3: something is missing or wrong, or the attestation does
- * not hold. 1: the archive did not answer for something, or there is nothing to draw from.
+ * Exit code 0: every sample was given and verified, was withheld, or is left out by a rule of the archive's operator. 3: something
+ * is missing or wrong, or the attestation does not hold. 1: the archive did not answer for something, or there is nothing to draw from.
  */
 export async function handle(
   options: VerbOptions,
@@ -129,13 +129,14 @@ function samplesIn(given: string | boolean | undefined): number {
 function linesOf(steps: readonly Step[], attestation: Attestation | null, found: Audit): string[] {
   const { range, samples, outcomes, failures, latencyMs, heldAtLeast, confidence } = found;
   const { good, absent, withheld, 'wrong-bytes': wrong, 'no-proof': unproven, 'no-answer': silent } = outcomes;
+  const leftOut = outcomes['not-archived-by-rule'];
   const counts = attestation?.statement.counts;
   return [
     ...steps.map(({ ok, says }) => `${ok ? 'ok    ' : 'WRONG '}  ${says}`),
     counts === undefined
       ? 'The archive has stated nothing.'
-      : `It states ${counts.stored} stored, ${counts.missing} missing, ${counts.custom} custom, ${counts.withheld} withheld, ${counts.lost} lost.`,
-    `heights ${range.from} to ${range.to}: ${samples} occurrences drawn, ${good} good, ${absent} missing, ${wrong} wrong bytes, ${unproven} without proof, ${withheld} withheld, ${silent} not answered`,
+      : `It states ${counts.stored} stored, ${counts.missing} missing, ${counts.custom} custom, ${counts.withheld} withheld, ${counts.lost} lost, ${counts['not-archived-by-rule']} not archived by rule.`,
+    `heights ${range.from} to ${range.to}: ${samples} occurrences drawn, ${good} good, ${absent} missing, ${wrong} wrong bytes, ${unproven} without proof, ${withheld} withheld, ${leftOut} not archived by rule, ${silent} not answered`,
     ...failures.map(
       ({ outcome, hashType, versionHash, txid, height }) =>
         `${outcome.toUpperCase().padEnd(11)} ${hashType} ${versionHash} at height ${height} in ${txid}`,

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { showConfig } from '../../config/index.ts';
 import { type CliContext, EXIT, type ExitCode, print, printJson } from '../cli-context.ts';
+import { textTable } from '../text-table.ts';
 import type { VerbOptions } from '../verb-options.ts';
 
 export function define(command: Command): Command {
@@ -13,10 +14,13 @@ export async function handle({ config, json }: VerbOptions, context: CliContext)
     printJson(context, { file: config.file, settings });
     return EXIT.done;
   }
-  const width = Math.max(...settings.map(({ env, key }) => (env ?? key).length));
-  for (const { env, key, value, origin } of settings) {
-    const shown = value === null ? '(not set)' : typeof value === 'object' ? JSON.stringify(value) : String(value);
-    print(context, `${(env ?? key).padEnd(width)}  ${shown}  (${origin})`);
-  }
+  // Values come last: one may be a list of any length.
+  const rows = settings.map(({ env, key, value, origin }) => [env ?? key, origin, inWords(value)]);
+  for (const line of textTable(['setting', 'from', 'value'], rows)) print(context, line);
   return EXIT.done;
+}
+
+function inWords(value: unknown): string {
+  if (value === null) return '(not set)';
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }

@@ -10,14 +10,19 @@ import { ALERT_VERSION, type AlertDocument, MAX_STANDING } from './alert-documen
 import { type AlertHook, NOT_DELIVERED } from './alert-hook.ts';
 import type { AlertLedger, ToldCondition } from './alert-ledger.ts';
 
+/** The archive as a receiver of alerts is told of it. */
+export interface ToldArchive {
+  /** Conditions that hold now. */
+  standing(): readonly Standing[];
+  /** The archive's state in one sentence. */
+  summary(): string;
+}
+
 export interface AlertModules {
   readonly archiverId: string;
   readonly hook: Pick<AlertHook, 'post'>;
   readonly ledger: AlertLedger;
-  /** Conditions that hold now. */
-  readonly standing: () => readonly Standing[];
-  /** The archive's state in one sentence. */
-  readonly summary: () => string;
+  readonly archive: ToldArchive;
   readonly conditions: Pick<ConditionBoard, 'set' | 'setError'>;
   readonly clock: Clock;
   readonly wait: Notifier['wait'];
@@ -114,8 +119,8 @@ export class Alerts {
 
   /** Documents to send now, the most severe first. */
   #due(told: Map<string, ToldCondition>) {
-    const { standing, clock } = this.#modules;
-    const now = new Map<string, Standing>(standing().map((one) => [one.subject, one]));
+    const { archive, clock } = this.#modules;
+    const now = new Map<string, Standing>(archive.standing().map((one) => [one.subject, one]));
     for (const subject of now.keys()) this.#seen.add(subject);
     const isBlind = BLIND.some((subject) => now.has(subject));
     const nowMs = clock.steadyMs();
@@ -208,13 +213,13 @@ export class Alerts {
 
   #digest(id: string): AlertDocument {
     const base = this.#base(id, new Date(this.#modules.clock.wallMs()).toISOString());
-    const message = this.#modules.summary();
+    const message = this.#modules.archive.summary();
     const severity = base.standing[0]?.severity ?? null;
     return { ...base, event: 'digest', subject: null, code: null, severity, message, hint: null, replaces: null };
   }
 
   #base(id: string, at: string) {
-    const standing = bySeverity(this.#modules.standing().filter(({ code: which }) => which !== NOT_DELIVERED))
+    const standing = bySeverity(this.#modules.archive.standing().filter(({ code: which }) => which !== NOT_DELIVERED))
       .slice(0, MAX_STANDING)
       .map(({ code, severity, message, hint, since }) => ({ code, severity, message, hint, since }));
     return { version: ALERT_VERSION, id, at, archiver: this.#modules.archiverId, standing } as const;

@@ -2,6 +2,7 @@ import Database from 'better-sqlite3';
 import { clauseOf, codeOf } from '../blob/errors.ts';
 import { assertNoOtherKind, isDamagedDatabase } from './damage.ts';
 import { SqliteError } from './errors.ts';
+import { planningOnce } from './planned-once.ts';
 
 /** Lowest safe version: an older SQLite can corrupt a database when a WAL is reset (fixed in 3.51.3). */
 const MINIMUM_VERSION = [3, 51, 3] as const;
@@ -24,7 +25,7 @@ export function openDurableDatabase(path: string, options: OpenOptions = {}): Da
   let database: Database.Database;
   try {
     assertNoOtherKind(path);
-    database = new Database(path);
+    database = planningOnce(new Database(path));
   } catch (cause) {
     throw cannotOpen(path, cause);
   }

@@ -84,6 +84,8 @@ async function findBlob(view: ArchiveView, chain: ChainView, asked: string, sign
   const lookup = await view.record(named, signal);
   if (lookup.kind === 'withheld') throw withheld(lookup.publicReason);
   if (lookup.kind === 'found' && lookup.record.state === 'withheld') throw withheld(lookup.record.publicReason);
+  if (lookup.kind === 'not-archived-by-rule') throw leftOut(lookup.rule);
+  if (lookup.kind === 'found' && lookup.record.rule !== null) throw leftOut(lookup.record.rule);
   if (lookup.kind === 'lost') throw absent(asked);
   if (lookup.kind === 'unavailable') throw rpcFault(lookup.message, lookup.retryAfterSeconds);
   // While the walk is behind, what was asked for can also be a transaction that it has not come to.
@@ -124,6 +126,8 @@ async function dataOf({ reader }: ArchiveView, name: ContentName, asking: Asking
       return { hexOf: await wholeOf(given.file, () => hold(Math.max(0, given.file.sizeBytes - heldBytes))) };
     case 'withheld':
       throw withheld(given.publicReason);
+    case 'not-archived-by-rule':
+      throw leftOut(given.rule);
     case 'lost':
       throw absent(name.versionHash);
     case 'unavailable':
@@ -142,6 +146,10 @@ const WITHHELD_RETRY_SECONDS = 3_600;
 function withheld(publicReason: string | null): RpcError {
   const why = publicReason === null ? '' : `: ${publicReason}`;
   return rpcFault(`The operator withholds the blob${why}`, WITHHELD_RETRY_SECONDS);
+}
+
+function leftOut(rule: string): RpcError {
+  return rpcFault(`A rule of the operator leaves the blob out: ${rule}`, WITHHELD_RETRY_SECONDS);
 }
 
 function absent(asked: string): RpcError {

@@ -26,15 +26,15 @@ const MAX_DEPTH = 32;
 /** The archive works in this process too: a long batch lets others have their turn. */
 const TURN_MS = 10;
 
-/** Sizes of the bodies that are under way: the charge, the memory and the parser ask for one each. */
-const sizes = new WeakMap<Uint8Array, JsonSize>();
+/** A body that was measured before any of it is decoded. What has too many values is not looked at further. */
+export interface MeasuredBody {
+  readonly bytes: Uint8Array;
+  readonly size: JsonSize;
+}
 
-/** Before any of it is decoded. What has too many values is not looked at further. */
-export function sizeOf(body: Uint8Array): JsonSize {
-  const { buffer, byteOffset, length } = body;
-  const size = sizes.get(body) ?? jsonSize(Buffer.from(buffer, byteOffset, length).toString('latin1'), MAX_TOKENS);
-  sizes.set(body, size);
-  return size;
+export function measure(bytes: Uint8Array): MeasuredBody {
+  const { buffer, byteOffset, length } = bytes;
+  return { bytes, size: jsonSize(Buffer.from(buffer, byteOffset, length).toString('latin1'), MAX_TOKENS) };
 }
 
 /** The refusal of a body that is too much to be parsed; null: it can be parsed. */
@@ -50,16 +50,16 @@ function tooMuchJson({ tokens, depth }: JsonSize): Answer | null {
  * batch whose client is gone is not gone on with: then it throws the signal's reason.
  */
 export async function answerRpc(
-  body: Uint8Array,
+  body: MeasuredBody,
   perform: Perform,
   clock: Pick<Clock, 'steadyMs'>,
   signal: AbortSignal,
 ): Promise<Answer> {
-  const refused = tooMuchJson(sizeOf(body));
+  const refused = tooMuchJson(body.size);
   if (refused !== null) return refused;
   let request: unknown;
   try {
-    request = parseWire(new TextDecoder('utf-8', { fatal: true }).decode(body));
+    request = parseWire(new TextDecoder('utf-8', { fatal: true }).decode(body.bytes));
   } catch {
     return failure(new RpcError('parse', 'Parse error'), 'null');
   }

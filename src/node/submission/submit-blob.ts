@@ -49,6 +49,10 @@ export interface SubmitOptions extends SendOptions {
 }
 
 const DEFAULT_LISTED_WITHIN_MS = 30_000;
+/** A look that is under way at the limit may take so long: the stage may have been reached. A node that hangs ends there. */
+const LAST_LOOK_MS = 5_000;
+/** The longest that a timer of the engine waits. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 /** Consecutive polls that must find a transaction adrift: between mempool and block it is in neither for a moment. */
 const ADRIFT_LOOKS = 2;
 
@@ -83,15 +87,22 @@ async function watch(
   const { until = 'listed', stageWithinMs = Number.POSITIVE_INFINITY } = options;
   const sentMs = SYSTEM_CLOCK.steadyMs();
   const deadline = sentMs + (options.listedWithinMs ?? DEFAULT_LISTED_WITHIN_MS);
+  const limitMs = stageWithinMs + LAST_LOOK_MS;
+  const limit = limitMs <= MAX_TIMER_MS ? AbortSignal.timeout(Math.ceil(limitMs)) : NEVER_ABORTED;
+  const limited = { ...options, signal: AbortSignal.any([signal, limit]) };
   const finder = new BlockFinder();
   let reached = sent;
   let strayed = 0;
+  const inTime = <T>(asking: Promise<T>): Promise<T> =>
+    asking.catch((error: unknown) => {
+      throw error === limit.reason ? notInTime(reached, until, stageWithinMs) : error;
+    });
   for (;;) {
-    const sighting = await lookPatiently(client, reached, finder, options, report);
+    const sighting = await inTime(lookPatiently(client, reached, finder, limited, report));
     strayed = sighting !== null && (sighting.kind === 'absent' || sighting.kind === 'adrift') ? strayed + 1 : 0;
     const waitsForList = reached.stage === 'sent' && SYSTEM_CLOCK.steadyMs() < deadline;
     if (strayed >= ADRIFT_LOOKS && !waitsForList) {
-      if (await isLocked(client, reached.blockHash, options)) return { ...reached, stage: 'chain-locked' };
+      if (await inTime(isLocked(client, reached.blockHash, limited))) return { ...reached, stage: 'chain-locked' };
       return { stage: 'dropped', versionHash: sent.versionHash, txid: sent.txid, reason: reasonOf(sighting, reached) };
     }
     const now = sighting === null ? reached : advanced(reached, sighting);

@@ -84,7 +84,10 @@ function checkProofs({ name, txid, record }: ProofTarget, bytes: Uint8Array, ans
   }
   const steps = records.map((proof): CheckStep => {
     if (proof.hashType !== name.hashType || proof.versionHash !== name.versionHash) {
-      return notVerified('Inclusion', `The archive gave a proof of another blob, ${proof.versionHash}.`);
+      return notVerified(
+        'Inclusion',
+        `The archive gave a proof of another blob, ${proof.hashType} ${proof.versionHash}.`,
+      );
     }
     return checkProof(bytes, proof);
   });

@@ -41,6 +41,7 @@ export interface PageAttested {
     readonly lost: number;
     readonly withheld: number;
     readonly custom: number;
+    readonly 'not-archived-by-rule': number;
   };
 }
 
@@ -91,6 +92,7 @@ export function decodeAttested(attested: Fields | null): PageAttested | null {
       lost: counts.number('lost'),
       withheld: counts.number('withheld'),
       custom: counts.number('custom'),
+      'not-archived-by-rule': counts.number('not-archived-by-rule'),
     },
   };
 }

@@ -133,6 +133,7 @@ export function outline({ state, x, y, width, height }: Mark): string {
       return box(x, y + height * 0.15, width, height * 0.7);
     case 'spooled':
       return box(x, y + height * 0.4, width, height * 0.6);
+    case 'not-archived-by-rule':
     case 'withheld':
       return box(x, y + height * 0.38, width, Math.max(1, height * 0.24));
     case 'custom':

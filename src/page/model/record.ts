@@ -27,8 +27,10 @@ export interface RecordOccurrence {
 export interface BlobRecord {
   readonly versionHash: VersionHash;
   readonly hashType: HashType | null;
-  readonly state: 'seen' | 'spooled' | 'stored' | 'withheld' | 'unknown';
+  readonly state: 'seen' | 'spooled' | 'stored' | 'withheld' | 'not-archived-by-rule' | 'unknown';
   readonly publicReason: string | null;
+  /** The rule of the operator that leaves it out. */
+  readonly rule: string | null;
   readonly sizeBytes: number;
   readonly seenAt: string;
   readonly spooledAt: string | null;
@@ -54,8 +56,9 @@ export function decodeRecord(value: unknown, asked: NamedHash | null): BlobRecor
   return {
     versionHash,
     hashType,
-    state: record.word('state', ['seen', 'spooled', 'stored', 'withheld']),
+    state: record.word('state', ['seen', 'spooled', 'stored', 'withheld', 'not-archived-by-rule']),
     publicReason: record.textOrNull('publicReason'),
+    rule: record.textOrNull('rule'),
     sizeBytes: record.number('sizeBytes'),
     seenAt: record.text('seenAt'),
     spooledAt: record.textOrNull('spooledAt'),

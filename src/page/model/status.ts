@@ -43,6 +43,8 @@ export interface PageStatus {
     readonly storedBytes: number;
     readonly failing: number;
   };
+  /** The operator's rule of what is archived; `says` null: everything is. */
+  readonly archiveRule: { readonly says: string | null; readonly notArchived: number; readonly since: string | null };
   readonly backends: readonly BackendState[];
   readonly peers: readonly PagePeer[];
   /** null: the archive has signed no statement yet. */
@@ -56,6 +58,7 @@ export function decodeStatus(status: Fields): PageStatus {
   const node = status.inner('node');
   const chain = status.inner('chain');
   const content = status.inner('content');
+  const rule = status.inner('archiveRule');
   return {
     version: status.text('version'),
     emulated: status.flag('emulated'),
@@ -83,6 +86,11 @@ export function decodeStatus(status: Fields): PageStatus {
       stored: content.number('stored'),
       storedBytes: content.number('storedBytes'),
       failing: content.number('failing'),
+    },
+    archiveRule: {
+      says: rule.textOrNull('says'),
+      notArchived: rule.number('notArchived'),
+      since: rule.textOrNull('since'),
     },
     backends: status.list('backends', (value) => {
       const backend = Fields.of(value, 'backend');

@@ -30,6 +30,7 @@ function rank({ blob }: UrgentBlob): number {
 export function whatKeeps(record: Pick<BlobRecord, 'state' | 'lastFailure' | 'replicas'>): string {
   if (record.state === 'stored') return 'It is stored by now.';
   if (record.state === 'withheld') return 'An operator withholds it.';
+  if (record.state === 'not-archived-by-rule') return 'A rule of the operator leaves it out.';
   if (record.state !== 'spooled') {
     return record.lastFailure ?? 'Its bytes are not here yet, and no fetch of them has failed.';
   }

@@ -1,7 +1,16 @@
 import { Fields } from './fields.ts';
 import { decodeStatus, type PageStatus } from './status.ts';
 
-const SENT_STATES = ['seen', 'at-risk', 'spooled', 'stored', 'lost', 'withheld', 'custom'] as const;
+const SENT_STATES = [
+  'seen',
+  'at-risk',
+  'spooled',
+  'stored',
+  'lost',
+  'withheld',
+  'custom',
+  'not-archived-by-rule',
+] as const;
 /** `final`: stored, in a final block. `unknown`: a state that this version of the page does not know. */
 export type MarkState = (typeof SENT_STATES)[number] | 'final' | 'unknown';
 

@@ -10,8 +10,22 @@ export const STATE_WORDS: Readonly<Record<MarkState, string>> = {
   lost: 'lost',
   withheld: 'withheld',
   custom: 'custom, unverified',
+  'not-archived-by-rule': 'not archived by rule',
   unknown: 'unknown',
 };
+
+/** The states that the legend and the table name. */
+export const SHOWN_STATES = [
+  'final',
+  'stored',
+  'spooled',
+  'seen',
+  'at-risk',
+  'lost',
+  'withheld',
+  'custom',
+  'not-archived-by-rule',
+] as const satisfies readonly MarkState[];
 
 const number = new Intl.NumberFormat('en');
 const twoDigits = new Intl.NumberFormat('en', { maximumSignificantDigits: 2 });

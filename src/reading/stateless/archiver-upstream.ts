@@ -30,6 +30,8 @@ const PROBLEM = z.looseObject({
   recordedAt: z.string().optional(),
   sources: z.array(z.string()).optional(),
   publicReason: z.unknown().optional(),
+  since: z.string().optional(),
+  rule: z.string().optional(),
 });
 const PROOFS = z.object({ records: z.array(z.unknown()).max(64) });
 
@@ -70,6 +72,7 @@ export class ArchiverUpstream {
   async proofs(name: NamedHash, signal: AbortSignal): Promise<ProofLookup> {
     const answered = await this.#get(`/v1/blobs/${spelled(name)}/proof`, PROOF_BYTES, signal);
     const meaning = answered.status === 200 ? null : meaningOf(answered);
+    if (meaning?.kind === 'not-archived-by-rule') return meaning;
     if (meaning !== null && meaning.kind !== 'unavailable') return { kind: 'absent' };
     if (meaning !== null) return { ...meaning, reason: 'not-final' };
     const records = recordsIn(answered.body);
@@ -135,10 +138,18 @@ function spelled({ versionHash, hashType }: NamedHash): string {
 /** Only in the archiver's own words: a balancer in between says 404 for reasons of its own. */
 function meaningOf({ status, retryAfterSeconds, body }: Answered): NotGiven {
   const problem = PROBLEM.safeParse(jsonOf(body));
-  const { code = '', recordedAt = '', sources = [], publicReason } = problem.success ? problem.data : {};
+  const {
+    code = '',
+    recordedAt = '',
+    sources = [],
+    publicReason,
+    since = '',
+    rule = '',
+  } = problem.success ? problem.data : {};
   if (status === 404 && code === 'blob/absent') return { kind: 'absent' };
   if (status === 410 && code === 'blob/lost') return { kind: 'lost', loss: { recordedAt, sources } };
   if (status === 451) return { kind: 'withheld', at: null, publicReason: publicReasonIn(publicReason) };
+  if (status === 421 && code === 'blob/not-archived-by-rule') return { kind: 'not-archived-by-rule', since, rule };
   const says = status === 0 ? 'does not answer' : 'cannot tell now';
   return unavailable('cannot-tell', `No backend has it, and the archiver ${says}.`, retryAfterSeconds);
 }

@@ -64,7 +64,7 @@ export class CustomCopies implements CopyKind<CustomPlace, CustomMove> {
 
   /** A fault of the disk may have passed: what is good where it is to be is not written again. */
   async move({ entry }: CustomMove, place: CustomPlace, signal: AbortSignal) {
-    if ((await place.read(entry, signal)).kind === 'good') return 'brought';
+    if ((await place.read(entry, signal)).kind === 'good') return 'good';
     const { bytes } = await this.#places.find(entry, signal, place.id);
     // The content may have been taken down meanwhile: then no place has to have it.
     if (bytes === null || !this.#catalog.custom.isKnown(entry)) return 'not-now';

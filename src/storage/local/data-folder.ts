@@ -164,8 +164,12 @@ export class DataFolder {
   }
 
   async release(): Promise<void> {
-    await rm(join(this.path, ADDRESS), { force: true });
-    this.#lock.close();
+    try {
+      await rm(join(this.path, ADDRESS), { force: true });
+    } finally {
+      // The next daemon writes its own address there: a file that stays is no reason to hold the folder.
+      this.#lock.close();
+    }
   }
 
   async #write(name: string, text: string): Promise<void> {

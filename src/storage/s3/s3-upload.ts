@@ -22,6 +22,12 @@ export interface UploadedPart {
   readonly sizeBytes: number;
 }
 
+interface PartAnswer {
+  readonly tag: string;
+  readonly algorithm: string | undefined;
+  readonly keyId: string | undefined;
+}
+
 interface Target {
   readonly Bucket: string;
   readonly Key: string;
@@ -32,41 +38,64 @@ const NO_BYTES = new Uint8Array();
 
 /** One large object, written in parts. It appears under its name whole, or not at all. */
 export class S3Upload {
-  /** The parts of an earlier run, by their numbers from 1 on. */
-  readonly uploaded: ReadonlyMap<number, UploadedPart>;
   readonly #access: UploadAccess;
-  readonly #target: Target;
+  readonly #contentType: string;
+  #target: Target;
+  /** Parts of an earlier run; empty once the upload was begun again. */
+  #uploaded: ReadonlyMap<number, UploadedPart>;
+  /** Whether the server answered that the parts are encrypted as is asked for now. */
+  #isEncryptedAsAsked: boolean;
 
-  private constructor(access: UploadAccess, target: Target, uploaded: ReadonlyMap<number, UploadedPart>) {
+  private constructor(
+    access: UploadAccess,
+    contentType: string,
+    target: Target,
+    uploaded: ReadonlyMap<number, UploadedPart> | null,
+  ) {
     this.#access = access;
+    this.#contentType = contentType;
     this.#target = target;
-    this.uploaded = uploaded;
+    this.#uploaded = uploaded ?? new Map();
+    this.#isEncryptedAsAsked = uploaded === null || access.options.encryption === null;
+  }
+
+  /**
+   * The parts of an earlier run, by their numbers. No list tells how an upload is encrypted, the answer to a part does.
+   * Where an encryption is asked for, there are none before the first part was put again.
+   */
+  get uploaded(): ReadonlyMap<number, UploadedPart> {
+    return this.#isEncryptedAsAsked ? this.#uploaded : new Map();
   }
 
   /** Continues the newest upload under this key that was begun and not completed, or begins one. */
   static async open(access: UploadAccess, key: string, contentType: string, signal: AbortSignal): Promise<S3Upload> {
-    const bucket = access.options.bucket;
     const begun = await unfinished(access, key, signal);
-    if (begun !== null) {
-      const target = { Bucket: bucket, Key: key, UploadId: begun };
-      return new S3Upload(access, target, await partsOf(access, target, signal));
+    if (begun === null) {
+      return new S3Upload(access, contentType, await begin(access, key, contentType, signal), null);
     }
-    const input: CreateMultipartUploadCommandInput = {
-      Bucket: bucket,
-      Key: key,
-      ContentType: contentType,
-      ...creationOptions(access.options),
-    };
-    const UploadId = await access.call('begin upload', signal, async (abortSignal) => {
-      const answer = await access.client.send(new access.sdk.CreateMultipartUploadCommand(input), { abortSignal });
-      if (answer.UploadId === undefined) throw new NotS3Answer('an upload without an id');
-      return answer.UploadId;
-    });
-    return new S3Upload(access, { Bucket: bucket, Key: key, UploadId }, new Map());
+    const target = { Bucket: access.options.bucket, Key: key, UploadId: begun };
+    return new S3Upload(access, contentType, target, await partsOf(access, target, signal));
   }
 
-  /** Gives the tag of the part. The server refuses bytes that do not have this MD5 (base64). */
+  /**
+   * Gives the tag of the part. The server refuses bytes that do not have this MD5 (base64). The first part is put before any
+   * other: where it shows that the upload was begun with another encryption, it is put into a new one.
+   */
   async put(number: number, bytes: Uint8Array, contentMd5: string, signal: AbortSignal): Promise<string> {
+    const { options } = this.#access;
+    const answer = await this.#putPart(number, bytes, contentMd5, signal);
+    if (this.#isEncryptedAsAsked || isEncryptedAs(options, answer)) {
+      this.#isEncryptedAsAsked = true;
+      return answer.tag;
+    }
+    // The upload of before is left to the bucket's rule for unfinished ones, as every other that is not continued.
+    this.#target = await begin(this.#access, this.#target.Key, this.#contentType, signal);
+    this.#uploaded = new Map();
+    this.#isEncryptedAsAsked = true;
+    return (await this.#putPart(number, bytes, contentMd5, signal)).tag;
+  }
+
+  async #putPart(number: number, bytes: Uint8Array, contentMd5: string, signal: AbortSignal): Promise<PartAnswer> {
     const { sdk, client, call } = this.#access;
     const input = {
       ...this.#target,
@@ -76,9 +105,9 @@ export class S3Upload {
       ContentMD5: contentMd5,
     };
     return await call('put part', signal, async (abortSignal) => {
-      const { ETag } = await client.send(new sdk.UploadPartCommand(input), { abortSignal });
-      if (ETag === undefined) throw new NotS3Answer('success without an ETag');
-      return ETag;
+      const answer = await client.send(new sdk.UploadPartCommand(input), { abortSignal });
+      if (answer.ETag === undefined) throw new NotS3Answer('success without an ETag');
+      return { tag: answer.ETag, algorithm: answer.ServerSideEncryption, keyId: answer.SSEKMSKeyId };
     });
   }
 
@@ -108,6 +137,28 @@ export class S3Upload {
       }
     });
   }
+}
+
+async function begin(access: UploadAccess, key: string, contentType: string, signal: AbortSignal): Promise<Target> {
+  const { sdk, client, options, call } = access;
+  const target = { Bucket: options.bucket, Key: key };
+  const input: CreateMultipartUploadCommandInput = { ...target, ContentType: contentType, ...creationOptions(options) };
+  const UploadId = await call('begin upload', signal, async (abortSignal) => {
+    const answer = await client.send(new sdk.CreateMultipartUploadCommand(input), { abortSignal });
+    if (answer.UploadId === undefined) throw new NotS3Answer('an upload without an id');
+    return answer.UploadId;
+  });
+  return { ...target, UploadId };
+}
+
+/**
+ * Whether a part surely lies in an upload with the encryption of these settings. A key that is meant by an alias, or chosen by
+ * the server, cannot be told from another one: then it is false.
+ */
+function isEncryptedAs({ encryption }: S3Options, { algorithm, keyId }: PartAnswer): boolean {
+  if (encryption === null || algorithm !== encryption.algorithm) return encryption === null;
+  if (algorithm === 'AES256') return true;
+  return encryption.keyId !== null && (keyId === encryption.keyId || keyId?.endsWith(`/${encryption.keyId}`) === true);
 }
 
 /** The id of the newest unfinished upload under this key; null: there is none. */

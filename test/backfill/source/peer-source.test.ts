@@ -7,6 +7,7 @@ import { fakeSentinel, lyingPeer } from './imitations.ts';
 
 const blob = sampleBlob('here', 300);
 const missing = sampleBlob('not here', 10);
+const leftOut = sampleBlob('left out by a rule', 10);
 
 function peer(address: string, options: PeerOptions = PEER): PeerSource {
   const source = new PeerSource(new URL(address), options);
@@ -21,6 +22,11 @@ async function oneBlobHoldfast() {
       response.end(blob.bytes);
       return;
     }
+    if (path.endsWith(leftOut.versionHash)) {
+      response.writeHead(421, { 'content-type': 'application/problem+json' });
+      response.end(JSON.stringify({ code: 'blob/not-archived-by-rule' }));
+      return;
+    }
     const [status, code] = path.includes('451') ? [451, 'blob/withheld'] : [404, 'blob/absent'];
     response.writeHead(status, { 'content-type': 'application/problem+json' }).end(JSON.stringify({ code }));
   });
@@ -33,9 +39,17 @@ describe('a Holdfast', () => {
     const found = await source.find(blob, NEVER);
     expect(found).toEqual({ kind: 'bytes', candidates: [blob.bytes] });
     expect(await source.find(missing, NEVER)).toEqual({ kind: 'absent' });
+    // A peer that leaves it out by rule answers that it has not got the bytes.
+    expect(await source.find(leftOut, NEVER)).toEqual({ kind: 'absent', byRule: true });
     expect(await source.size(blob, NEVER)).toBe(300);
     expect(await source.size(missing, NEVER)).toBeNull();
     expect(asked.every(({ path }) => path.startsWith('/v1/blobs/'))).toBe(true);
+  });
+
+  test('leaves a blob out by rule at each of its addresses', async () => {
+    const { endpoint } = await oneBlobHoldfast();
+    for (const path of ['', '/vh/'])
+      expect(await peer(`${endpoint}${path}`).find(leftOut, NEVER)).toEqual({ kind: 'absent', byRule: true });
   });
 
   test('is asked by the 66-character name where the chain says blake2s256', async () => {

@@ -44,8 +44,7 @@ function archiver(ledger = new Map<string, ToldCondition>()) {
       },
       remove: (subject: string) => void ledger.delete(subject),
     },
-    standing: () => conditions.standing(),
-    summary: () => 'All is well.',
+    archive: { standing: () => conditions.standing(), summary: () => 'All is well.' },
     conditions,
     clock: { wallMs: () => nowMs, steadyMs: () => nowMs },
   };

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
@@ -87,19 +87,23 @@ for (const [what, pathOf] of [
         readers.push(...(await Promise.all(paths.map(slowReader))));
         most = Math.max(most, residentBytes());
       }
-      for (const [address, maxMs] of [
-        ['127.0.0.1', 5_000],
-        ['127.0.0.2', 2_000],
-      ] as const) {
-        const begunAt = performance.now();
-        const { status, body } = await blobFor(address, hashes[7] ?? '');
-        expect([status, body.equals(sampleBytes(labelOf(7), SIZE_BYTES))]).toEqual([200, true]);
-        expect(performance.now() - begunAt).toBeLessThan(maxMs);
-      }
+      const hash = hashes[7] ?? '';
+      const right = [200, true];
+      const given = async (localAddress: string) => {
+        const { status, body } = await blobFor(localAddress, hash);
+        return [status, body.equals(sampleBytes(labelOf(7), SIZE_BYTES))];
+      };
+      // One more from their address has to wait for its turn among them, and a busy server may turn it away at first.
+      await eventually(async () => expect(await given('127.0.0.1')).toEqual(right));
+      const begunMs = performance.now();
+      expect(await given('127.0.0.2')).toEqual(right);
+      expect(performance.now() - begunMs).toBeLessThan(2_000);
       most = Math.max(most, residentBytes());
       process.stdout.write(`resident: ${before >> 20} MiB, with ${READERS} slow readers ${most >> 20} MiB\n`);
       expect(most - before).toBeLessThan(MAX_MORE_BYTES);
       for (const reader of readers) reader.destroy();
+      // Answers hold memory until the server sees that their readers are gone: the next thousand are not to share it with them.
+      await eventually(() => expect(readdirSync(`/proc/${daemon.pid}/fd`).length).toBeLessThan(READERS / 2));
       await eventually(async () => expect((await daemon.client.blob(hashes[9] ?? '')).status).toBe(200));
     },
     120_000,

@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { atEndOfTest } from '../../cleanup.ts';
+import { freePort } from '../../servers/child-server.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { eventually } from '../eventually.ts';
 
@@ -16,17 +16,6 @@ const alerts = z.object({
   }),
 });
 const targets = z.object({ data: z.object({ activeTargets: z.array(z.object({ health: z.string() })) }) });
-
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  if (address === null || typeof address === 'string') throw new Error('It has no port.');
-  return address.port;
-}
 
 export interface Prometheus {
   /** `HoldfastBackendDown ipfs`, of what fires now. */

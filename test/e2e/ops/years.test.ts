@@ -2,13 +2,14 @@ import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, type SuiteFactory, test } from 'vitest';
 import { describeWithCommand } from '../../ops/with-command.ts';
 import { describeWithServers, SERVER_START_MS } from '../../servers/availability.ts';
+import { freePort } from '../../servers/child-server.ts';
 import { type KuboServer, startKubo } from '../../servers/kubo-server.ts';
 import { type S3Server, startS3Server } from '../../servers/s3-server.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { startArchive, startNode, stop, untilStored } from '../archive-process.ts';
 import { expectAll, ipfsEnvironment, publish, s3Environment, untilDrained } from '../backends/real-backends.ts';
 import { eventually } from '../eventually.ts';
-import { freePort, startPrometheus } from './prometheus.ts';
+import { startPrometheus } from './prometheus.ts';
 
 const TEST_MS = 240_000;
 const WAIT_MS = 60_000;

@@ -68,7 +68,7 @@ test(
     writeFileSync(file, 'something else');
     expect(await status()).toBe(503);
     await scene.until('lost', async () => (await scene.audit()).occurrences.lost === 1);
-    expect(scene.conditions()).not.toContain('archive/custom-commitment');
+    await scene.until('its alarm is over', () => !scene.conditions().includes('archive/custom-commitment'));
   },
   TEST_MS,
 );

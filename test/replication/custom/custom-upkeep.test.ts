@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { CatalogGate } from '../../../src/reading/gate.ts';
 import { CustomKeeper } from '../../../src/replication/custom/custom-keeper.ts';
 import type { BackendFindings, Subset } from '../../../src/replication/scrub.ts';
@@ -76,6 +76,15 @@ describeWithServers('custom commitments in the data folder and in a bucket', () 
     await made.custom.worker.deliverNow(NEVER);
     return made;
   }
+
+  test('bytes that prove to be good where they are to be repaired are read once, and not written', async () => {
+    const { catalog, store, custom } = await kept();
+    const [get, put] = [vi.spyOn(store, 'get'), vi.spyOn(store, 'put')];
+    catalog.custom.recordDamaged(at(0), 's3');
+    await custom.worker.deliverNow(NEVER);
+    expect([get.mock.calls.length, put.mock.calls.length]).toEqual([1, 0]);
+    expect(catalog.custom.damagedCount('s3')).toBe(0);
+  });
 
   test('are replicated, and a check of what is whole finds nothing', async () => {
     const { check, catalog, store } = await kept();

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { parseBlockHash } from '../../../src/core/blob/ids.ts';
@@ -49,6 +49,16 @@ test('a folder whose disk gives its marker no more belongs to the same chain, so
   }
   expect(await bound.boundChain()).toBe(GENESIS);
   expect(await fresh.boundChain()).toBe(GENESIS);
+});
+
+test('a folder whose address cannot be deleted is released all the same', async () => {
+  const path = temporaryFolder();
+  const first = await DataFolder.claim(path);
+  // A folder in its place is as little deleted as a file on a disk that fails.
+  mkdirSync(join(path, 'daemon.json'));
+  await expect(first.release()).rejects.toThrow('daemon.json');
+  rmdirSync(join(path, 'daemon.json'));
+  await claim(path);
 });
 
 test('a second claim is refused while the first stands, and says who holds the folder', async () => {

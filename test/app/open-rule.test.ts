@@ -1,0 +1,37 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { openRule } from '../../src/app/open-rule.ts';
+import { parseVersionHash } from '../../src/core/blob/ids.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+const HASH = 'ab'.repeat(32);
+
+async function listOf(text: string): Promise<string> {
+  const file = join(temporaryFolder(), 'allowed');
+  await writeFile(file, text);
+  return file;
+}
+
+test('reads the names of the allow-list, with remarks and comments', async () => {
+  const archiveAllowFile = await listOf(`# mine\n${HASH} the first batch\n\n01${'cd'.repeat(32)}\n`);
+  const rule = await openRule({ archiveMaxBlobBytes: null, archiveAllowFile });
+  expect(rule.says).toBe('Only the 2 blobs of the allow-list are archived.');
+  expect([HASH, 'cd'.repeat(32), 'ef'.repeat(32)].map((hash) => rule.leavesOut(parseVersionHash(hash), null))).toEqual([
+    false,
+    false,
+    true,
+  ]);
+});
+
+test('refuses a list that would archive nothing, one that cannot be read, and one with another word', async () => {
+  const empty = await listOf('# nothing yet\n');
+  const rejection = (archiveAllowFile: string) =>
+    expect(openRule({ archiveMaxBlobBytes: null, archiveAllowFile })).rejects;
+  await rejection(empty).toMatchObject({ code: 'config/invalid', message: expect.stringContaining('names no blob') });
+  await rejection(`${empty}.gone`).toMatchObject({ message: expect.stringContaining('cannot be read: ENOENT') });
+  await rejection(await listOf('every blob\n')).toMatchObject({ message: expect.stringContaining('cannot be read') });
+  // Beside a limit, an empty list is nothing more than that: more names may follow.
+  const beside = await openRule({ archiveMaxBlobBytes: 10, archiveAllowFile: empty });
+  expect(beside.leavesOut(parseVersionHash(HASH), 11)).toBe(true);
+});

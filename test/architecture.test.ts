@@ -289,7 +289,7 @@ describe('one loop, one backoff, one clock', () => {
 const LARGER: Readonly<Record<string, number>> = {
   // The composition root of one archive, the one of its backends, and the server's own door: each names what it is made of.
   ArchiveModules: 12,
-  ReplicationModules: 15,
+  ReplicationModules: 14,
   HttpOptions: 12,
   // Each asks everything that can tell one answer: this folder, the backends, the nodes and the chain.
   ArchiveBytesModules: 13,
@@ -303,14 +303,8 @@ const LARGER: Readonly<Record<string, number>> = {
   FigureModules: 11,
   // One step of a blob's way each, with the store, the catalog, the rule of hashing and those who are told.
   FetcherModules: 10,
-  LocalMenderModules: 9,
-  LocalVerifierModules: 9,
-  BlobWriterModules: 8,
   FetchModules: 8,
   PeerComparerModules: 8,
-  AdmissionModules: 7,
-  CatalogRebuildModules: 7,
-  ReplicatorModules: 7,
 };
 const MOST = 6;
 

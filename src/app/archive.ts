@@ -52,6 +52,7 @@ import { CustomUpkeep } from '../replication/custom/custom-upkeep.ts';
 import { DailyScrub, type ScrubOptions } from '../replication/daily-scrub.ts';
 import { DamageWatch } from '../replication/damage-watch.ts';
 import { EvidenceCopies } from '../replication/evidence-copies.ts';
+import { LocalCopies } from '../replication/local-copies.ts';
 import { RecordCopies } from '../replication/record-copies.ts';
 import { reindexedFolder } from '../replication/reindexed-places.ts';
 import { Replication, type ReplicationOptions } from '../replication/replication.ts';
@@ -204,11 +205,12 @@ export class Archive implements ArchiveView {
     const lists = new NodeLists(nodes.all, options.pageEntries, boundChain, clock);
 
     // Places of bytes.
+    const local = new LocalCopies(store, rehash, verifier);
     const homes = [store.id, ...modules.backends.map(({ id }) => id)];
-    const damage = new DamageWatch(catalog, conditions, homes);
+    const damage = new DamageWatch(catalog, conditions, activity, homes);
     const sayings = new WithheldSayings(archiverId, catalog, damage);
     this.#replication = new Replication(options.replication, {
-      ...{ backends: modules.backends, store, catalog, rehash, held, verifier, damage, conditions, activity, log },
+      ...{ backends: modules.backends, local, catalog, held, verifier, damage, conditions, activity, log },
       ...{ poller, clock },
       chain: boundChain,
       knowsWhatIsMined: () => poller.isListCurrent() && chain.isCurrent,
@@ -223,8 +225,8 @@ export class Archive implements ArchiveView {
     this.#customWorker = custom.worker;
     this.custom = new CustomKeeper(catalog, hasher, custom.places);
     const catalogRebuild = new CatalogRebuild({
-      ...{ catalog, conditions, sites, custom, clock },
-      folder: reindexedFolder(store, catalog, rehash, damage, room),
+      ...{ catalog, conditions, sites, custom },
+      folder: reindexedFolder(local, catalog, damage, room),
       isNewFolder: options.isNewFolder ?? false,
       found: poller.changes,
     });
@@ -242,9 +244,7 @@ export class Archive implements ArchiveView {
     const fetcher = this.#fetcher;
     const changes = Notifier.following(poller.changes, fetcher.rested);
     this.#rescue = new PeerRescue(peers, catalog, poller, changes, spooler, conditions, clock);
-    this.#localVerifier = new LocalVerifier({
-      ...{ store, catalog, rehash, verifier, damage, conditions, activity, fetcher, clock },
-    });
+    this.#localVerifier = new LocalVerifier({ local, catalog, damage, conditions, fetcher, clock });
 
     // Stores of records, and sources for content that this archive lacks.
     const stores = recordStores([store], sites);

@@ -1,27 +1,20 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
 import { codeOf, messageOf } from '../core/blob/errors.ts';
-import type { ContentName } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import { Notifier } from '../core/notifier.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { type Next, runLoop } from '../core/time/run-loop.ts';
-import type { CopyFinding } from '../replication/backend-handle.ts';
-import type { DamageWatch } from '../replication/damage-watch.ts';
-import { examineLocal, findingOf } from '../replication/local-copy.ts';
-import type { LocalStore } from '../storage/local/local-store.ts';
-import { forgetBytes, type RehashRule, type Verifier } from '../verify/verified-blob.ts';
-import type { Activity } from '../view/activity.ts';
+import type { DamageWatch, ReadCopy } from '../replication/damage-watch.ts';
+import type { LocalCopies } from '../replication/local-copies.ts';
+import { forgetBytes } from '../verify/verified-blob.ts';
 
 export interface LocalVerifierModules {
-  readonly store: LocalStore;
+  readonly local: LocalCopies;
   readonly catalog: Catalog;
-  readonly rehash: RehashRule;
-  readonly verifier: Verifier;
   readonly damage: DamageWatch;
   readonly conditions: ConditionBoard;
-  readonly activity: Activity;
   /** Fetching goes first: what is not durable yet has a deadline, a read-back has none. `rested` notifies when it ends. */
   readonly fetcher: { readonly idle: boolean; readonly rested: Notifier };
   readonly clock: Clock;
@@ -48,19 +41,19 @@ export class LocalVerifier {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { catalog, store, fetcher, conditions } = this.#modules;
+    const { catalog, local, fetcher, conditions } = this.#modules;
     const { replicas } = catalog;
     const step = async (): Promise<Next> => {
       const lookedMs = catalog.nowMs();
       const deferredMs = this.#deferredMs();
       if (deferredMs > 0) return deferredMs;
-      return (await this.#proveSome(signal)) ? 0 : replicas.idleMs(store.id, lookedMs);
+      return (await this.#proveSome(signal)) ? 0 : replicas.idleMs(local.id, lookedMs);
     };
     // The disk works again when everything was read, not when one step without a read succeeded.
     const tell = (error: unknown) => {
       if (error !== null) conditions.setError('disk', error);
     };
-    const wake = Notifier.following(replicas.changes(store.id), fetcher.rested);
+    const wake = Notifier.following(replicas.changes(local.id), fetcher.rested);
     await runLoop('disk', step, { signal, backoff: BACKOFF.local, wake, tell });
   }
 
@@ -75,10 +68,10 @@ export class LocalVerifier {
 
   /** false: nothing to do. */
   async #proveSome(signal: AbortSignal): Promise<boolean> {
-    const { store, catalog, damage, activity, conditions } = this.#modules;
-    const waiting = catalog.unprovenAt(store.id, GROUP_ENTRIES);
+    const { local, catalog, damage, conditions } = this.#modules;
+    const waiting = catalog.unprovenAt(local.id, GROUP_ENTRIES);
     const { reports } = damage;
-    const good: ContentEntry[] = [];
+    const good: ReadCopy<ContentEntry>[] = [];
     let bytes = 0;
     for (const entry of waiting) {
       if (bytes >= GROUP_BYTES) break;
@@ -86,33 +79,19 @@ export class LocalVerifier {
       const isProven = await this.#readBack(entry, signal);
       if (isProven === 'unread') continue;
       this.#unread.delete(entry.sequence);
-      if (isProven) good.push(entry);
-      else damage.report(store.id, entry);
+      if (isProven) good.push({ entry, reports });
+      else damage.report(local.id, entry);
     }
     // A reader may have found one damaged meanwhile.
-    const proven = good.filter((entry) => !damage.isReportedAfter(store.id, entry, reports));
-    if (proven.length > 0) {
-      const stored = catalog.recordProven(store.id, proven);
-      for (const entry of proven) damage.healed(store.id, entry);
-      activity.emit('proven', store.id, proven);
-      if (stored > 0) activity.emit('stored', stored);
-    }
+    damage.recordProven(local.id, good);
     if (this.#unread.size === 0) conditions.set('disk', null);
     return waiting.length > 0;
   }
 
-  /** Hashes on the other thread: this one has the next blobs to write meanwhile. */
-  async #readAndProve(name: ContentName, signal: AbortSignal): Promise<CopyFinding> {
-    const { store, rehash, verifier } = this.#modules;
-    const copy = await store.copy(name, signal);
-    if (copy === null) return { kind: 'missing' };
-    return findingOf(await rehash.proveElsewhere(name, copy.blob.bytes, copy.identity, verifier));
-  }
-
   async #readBack(entry: ContentEntry, signal: AbortSignal): Promise<boolean | 'unread'> {
-    const { store, catalog, rehash, conditions, clock } = this.#modules;
+    const { local, catalog, conditions } = this.#modules;
     try {
-      const finding = await examineLocal(entry, store, rehash, signal, (name) => this.#readAndProve(name, signal));
+      const finding = await local.examineElsewhere(entry, signal);
       if (finding.kind === 'good') forgetBytes(finding.blob);
       // Fetched again after a rest only: the disk may give it then, and the node is not asked for it without end.
       const isFirstFault = 'error' in finding && !this.#unread.has(entry.sequence);
@@ -123,8 +102,8 @@ export class LocalVerifier {
       this.#unread.add(entry.sequence);
       conditions.setError('disk', error, false);
       const code = codeOf(error) ?? 'archive/unexpected';
-      const failure = { code, message: messageOf(error), nextAttemptMs: clock.wallMs() + FAULT_REST_MS };
-      catalog.replicas.recordFailures(store.id, [{ sequence: entry.sequence, ...failure }]);
+      const failure = { code, message: messageOf(error), nextAttemptMs: catalog.nowMs() + FAULT_REST_MS };
+      catalog.replicas.recordFailures(local.id, [{ sequence: entry.sequence, ...failure }]);
       return 'unread';
     }
   }

@@ -1,4 +1,3 @@
-import type { Catalog } from '../catalog/catalog.ts';
 import { MAX_DURABILITY_DELAY_MS } from '../catalog/monotonic-wall-clock.ts';
 import { HoldfastError, messageOf } from '../core/blob/errors.ts';
 import type { BlockHash } from '../core/blob/ids.ts';
@@ -16,7 +15,6 @@ export interface AdmissionModules {
   readonly site: BackendHandle;
   /** The chain that the data folder belongs to; null before a node told it. */
   readonly chain: (signal: AbortSignal) => Promise<BlockHash | null>;
-  readonly catalog: Catalog;
   readonly conditions: ConditionBoard;
   readonly log: Logger;
   /** Learns what must be known of the backend before it is used, such as what may not be put there. */
@@ -109,7 +107,7 @@ export class Admission {
   }
 
   async #admit(genesis: BlockHash | null, signal: AbortSignal): Promise<string | null> {
-    const { site, catalog, conditions, beforeAdmit, places } = this.#modules;
+    const { site, conditions, beforeAdmit, places } = this.#modules;
     try {
       if (genesis !== null) await bindTo(site.store, genesis, signal);
       const findings = await site.store.probe(signal);
@@ -117,14 +115,8 @@ export class Admission {
       const unreachable = findings.find(({ check, grade }) => check === 'reachable' && grade === 'fault');
       if (unreachable !== undefined) return unreachable.sentence;
       await beforeAdmit?.(site, signal);
-      site.durabilityDelayMs = findings.some(({ check, grade }) => check === 'durable' && grade !== 'good')
-        ? DURABILITY_DELAY_MS
-        : 0;
-      catalog.replicas.cached.recordDurabilityDelay(site.id, site.durabilityDelayMs);
-      const letIn = () => {
-        site.isAdmitted = true;
-      };
-      await places.admit(site, letIn, signal);
+      const isDelayed = findings.some(({ check, grade }) => check === 'durable' && grade !== 'good');
+      await places.admit(site, isDelayed ? DURABILITY_DELAY_MS : 0, signal);
       conditions.set(`backend:${site.id}`, null);
       site.breaker.succeeded();
       site.changes.notify();

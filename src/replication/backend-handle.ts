@@ -86,9 +86,14 @@ export class BackendHandle {
     return this.breaker.isOpen(this.#clock.steadyMs());
   }
 
+  /** Reports whether a question may go there now. `true` after a pause spends the one try. */
+  mayBeAsked(): boolean {
+    return this.isAdmitted && this.breaker.admits(this.#clock.steadyMs());
+  }
+
   /** Throws what is wrong with it when it is not to be asked now. Not throwing spends the try after a pause. */
   admit(): void {
-    if (this.isAdmitted && this.breaker.admits(this.#clock.steadyMs())) return;
+    if (this.mayBeAsked()) return;
     throw this.lastError ?? new NotReachedYet(this.id);
   }
 

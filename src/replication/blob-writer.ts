@@ -1,20 +1,15 @@
-import type { Catalog } from '../catalog/catalog.ts';
 import { ArchiveError } from '../core/archive-errors.ts';
-import type { ContentName } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { mayBeOneFile, StorageError, storageFault } from '../storage/errors.ts';
-import type { LocalStore } from '../storage/local/local-store.ts';
-import type { RehashRule, VerifiedBlob } from '../verify/verified-blob.ts';
+import type { VerifiedBlob } from '../verify/verified-blob.ts';
 import type { BackendHandle, CopyFinding } from './backend-handle.ts';
 import type { DamageWatch } from './damage-watch.ts';
 import type { DiskQuota } from './disk-quota.ts';
-import { examineLocal } from './local-copy.ts';
+import type { LocalCopies } from './local-copies.ts';
 
 export interface BlobWriterModules {
-  readonly store: LocalStore;
-  readonly catalog: Catalog;
-  readonly rehash: RehashRule;
+  readonly local: LocalCopies;
   readonly room: DiskQuota;
   readonly sites: readonly BackendHandle[];
   readonly damage: DamageWatch;
@@ -43,19 +38,19 @@ export class BlobWriter {
    * local disk refuses the blob while it takes others, and no backend takes it.
    */
   async put(blob: VerifiedBlob, signal: AbortSignal, isUnmined = false): Promise<string> {
-    const { store, room, sites } = this.#modules;
+    const { local, room, sites, damage } = this.#modules;
     let refusal: StorageError | null = null;
     try {
-      const wasDamaged = this.#isDamagedHere(blob);
+      const wasDamaged = damage.isDamaged(local.id, blob);
       if (await this.putHere(blob, signal)) {
         if (wasDamaged) await this.#readBack(blob, signal);
-        if (room.isCache) this.#modules.damage.healed(store.id, blob);
+        if (room.isCache) damage.healed(local.id, blob);
         this.#tellNoMore();
-        return store.id;
+        return local.id;
       }
     } catch (error) {
       signal.throwIfAborted();
-      refusal = storageFault(store.id, 'put', error);
+      refusal = storageFault(local.id, 'put', error);
       this.#tell(refusal);
     }
     const staysHere = isUnmined && room.knowsWhatIsMined();
@@ -65,19 +60,17 @@ export class BlobWriter {
     if (refusal === null || refusal.code === 'storage/full') {
       throw noRoom(room.isCache, sites.length > 0, written.refusal ?? refusal);
     }
-    if (mayBeOneFile(refusal) && (await store.isServing())) throw noPlace(blob, refusal);
+    if (mayBeOneFile(refusal) && (await local.store.isServing())) throw noPlace(blob, refusal);
     throw refusal;
   }
 
   /** Does what `put` does, into the local store alone. false: there is no room. Throws the error of the disk. */
   async putHere(blob: VerifiedBlob, signal: AbortSignal): Promise<boolean> {
-    const { store, room, rehash } = this.#modules;
+    const { local, room } = this.#modules;
     for (;;) {
       if (!(await room.claim(blob.bytes.length, signal))) return false;
       try {
-        const identity = await store.keep(blob, signal);
-        // On its way to the backends it is not hashed again.
-        if (identity !== null) rehash.noteWritten(blob, identity);
+        await local.keep(blob, signal);
         return true;
       } catch (error) {
         room.giveBack(blob.bytes.length);
@@ -90,13 +83,20 @@ export class BlobWriter {
     }
   }
 
-  #isDamagedHere({ hashType, versionHash }: ContentName): boolean {
-    const { catalog, store } = this.#modules;
-    if (catalog.replicas.damagedCount(store.id) === 0) return false;
-    return catalog
-      .find(versionHash)
-      .filter((entry) => entry.hashType === hashType)
-      .some((entry) => catalog.placementsOf(entry).some((one) => one.backend === store.id && one.state === 'damaged'));
+  /** Does what `putHere` does; a copy that is replaced in place has its room already, and keeps it when it is not replaced. */
+  async replaceHere(blob: VerifiedBlob, signal: AbortSignal): Promise<boolean> {
+    const { local, room } = this.#modules;
+    const before = room.isCache ? await local.store.stat(blob, signal).catch(() => null) : null;
+    if (before === null) return await this.putHere(blob, signal);
+    const sizeBytes = blob.bytes.length;
+    room.giveBack(sizeBytes);
+    let isHere = false;
+    try {
+      isHere = await this.putHere(blob, signal);
+    } finally {
+      if (!isHere) room.takeBack(sizeBytes);
+    }
+    return isHere;
   }
 
   /**
@@ -104,10 +104,11 @@ export class BlobWriter {
    * back would otherwise make the archiver fetch the blob from the node again and again.
    */
   async #readBack(blob: VerifiedBlob, signal: AbortSignal): Promise<void> {
-    const finding = await examineLocal(blob, this.#modules.store, this.#modules.rehash, signal);
+    const { local } = this.#modules;
+    const finding = await local.examine(blob, signal);
     if (finding.kind === 'good') return;
     const error = finding.kind === 'damaged' ? finding.error : undefined;
-    throw error ?? notGivenBack(blob, this.#modules.store.id);
+    throw error ?? notGivenBack(blob, local.id);
   }
 
   #tell(refusal: StorageError): void {
@@ -122,11 +123,11 @@ export class BlobWriter {
   }
 
   async #writeThrough(blob: VerifiedBlob, signal: AbortSignal) {
-    const { sites, clock } = this.#modules;
+    const { sites } = this.#modules;
     let refusal: unknown = null;
     // One that keeps what it acknowledged, before one that its power may take it from.
     for (const site of sites.toSorted((a, b) => a.durabilityDelayMs - b.durabilityDelayMs)) {
-      if (!site.isAdmitted || !site.breaker.admits(clock.steadyMs())) continue;
+      if (!site.mayBeAsked()) continue;
       try {
         if ((await this.#put(site, blob, signal)) === 'good' && (await site.isKept(blob, signal)))
           return { by: site.id, refusal: null };

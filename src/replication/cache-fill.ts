@@ -2,29 +2,27 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
 import { messageOf } from '../core/blob/errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
-import type { LocalStore } from '../storage/local/local-store.ts';
-import type { RehashRule, VerifiedBlob } from '../verify/verified-blob.ts';
+import type { VerifiedBlob } from '../verify/verified-blob.ts';
 import type { DiskQuota } from './disk-quota.ts';
+import type { LocalCopies } from './local-copies.ts';
 
 /** Bytes on their way into the cache; what is read beyond it is served and not kept. */
 const MAX_BYTES_UNDER_WAY = 8_388_608;
 
 /** Keeps what was read from a backend in the cache, so that it is near when it is asked for again. */
 export class CacheFill {
-  readonly #store: LocalStore;
+  readonly #local: LocalCopies;
   readonly #room: DiskQuota;
   readonly #catalog: Catalog;
-  readonly #rehash: RehashRule;
   readonly #conditions: ConditionBoard;
   readonly #underWay = new Map<number, Promise<void>>();
   #bytesUnderWay = 0;
   #signal: AbortSignal | null = null;
 
-  constructor(store: LocalStore, room: DiskQuota, catalog: Catalog, rehash: RehashRule, conditions: ConditionBoard) {
-    this.#store = store;
+  constructor(local: LocalCopies, room: DiskQuota, catalog: Catalog, conditions: ConditionBoard) {
+    this.#local = local;
     this.#room = room;
     this.#catalog = catalog;
-    this.#rehash = rehash;
     this.#conditions = conditions;
   }
 
@@ -60,9 +58,8 @@ export class CacheFill {
     if (!(await this.#room.claimSpare(entry.sizeBytes, signal))) return;
     let isKept = false;
     try {
-      await this.#store.put(blob, 'create', signal);
-      const copy = await this.#store.copy(entry, signal);
-      isKept = copy !== null && this.#rehash.prove(entry, copy.blob.bytes, copy.identity) !== null;
+      await this.#local.store.put(blob, 'create', signal);
+      isKept = (await this.#local.read(entry, signal)).kind === 'good';
       if (isKept) isKept = this.#catalog.replicas.cached.recordCached(entry);
     } finally {
       this.#room.settle(entry.sizeBytes);

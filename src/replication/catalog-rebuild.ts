@@ -3,7 +3,6 @@ import type { ContentName } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Notifier } from '../core/notifier.ts';
 import { BACKOFF, backoffMs } from '../core/time/backoff.ts';
-import type { Clock } from '../core/time/clock.ts';
 import { type Next, pause, pollUntil, runLoop } from '../core/time/run-loop.ts';
 import { StorageError } from '../storage/errors.ts';
 import type { BackendHandle } from './backend-handle.ts';
@@ -23,7 +22,6 @@ export interface CatalogRebuildModules {
   readonly isNewFolder: boolean;
   /** Notifies when the queue has to be read again: blobs that were found here need not be fetched. */
   readonly found: Notifier;
-  readonly clock: Clock;
 }
 
 /** Pause between two looks whether a backend was let in. */
@@ -47,8 +45,8 @@ export class CatalogRebuild {
   constructor(modules: CatalogRebuildModules) {
     this.#modules = modules;
     this.#isDone = modules.catalog.isRebuilt();
-    const { folder, catalog, clock, custom } = modules;
-    this.#folder = new Reindex(folder, catalog, clock, custom, (found) => this.#tell(found, 'the data folder'));
+    const { folder, catalog, custom } = modules;
+    this.#folder = new Reindex(folder, catalog, custom, (found) => this.#tell(found, 'the data folder'));
   }
 
   /** All but what the disk does not give is indexed; of that the folder itself tells that it is there. */
@@ -118,8 +116,8 @@ export class CatalogRebuild {
 
   /** A walk over one backend that indexes what it holds. `told` is called with the progress. */
   reindexOf(site: BackendHandle, told: (found: Adopted) => void = () => {}): Reindex {
-    const { catalog, clock, custom } = this.#modules;
-    return new Reindex(reindexedSite(site, catalog), catalog, clock, custom, told);
+    const { catalog, custom } = this.#modules;
+    return new Reindex(reindexedSite(site, catalog), catalog, custom, told);
   }
 
   /** Indexes each backend as soon as it is let in; then the catalog is whole. */

@@ -2,9 +2,9 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
 import { compareDocuments } from './compare-documents.ts';
 import { compareListing } from './compare-listing.ts';
-import type { DamageWatch } from './damage-watch.ts';
+import type { DamageWatch, ReadCopy } from './damage-watch.ts';
 import type { Holding } from './holding.ts';
-import { type CheckedCopies, type ListingComparison, type ReadCopy, Scrub } from './scrub.ts';
+import { type CheckedCopies, type ListingComparison, Scrub } from './scrub.ts';
 
 export interface CheckedBlobsModules {
   readonly catalog: Catalog;

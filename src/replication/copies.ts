@@ -1,11 +1,10 @@
 import type { ContentName } from '../core/blob/ids.ts';
 import { StorageError } from '../storage/errors.ts';
-import type { LocalStore } from '../storage/local/local-store.ts';
-import type { RehashRule, VerifiedBlob, Verifier } from '../verify/verified-blob.ts';
+import type { VerifiedBlob, Verifier } from '../verify/verified-blob.ts';
 import { type HeldBytes, MEMORY } from '../view/held-bytes.ts';
 import type { BackendHandle } from './backend-handle.ts';
 import { type Attempt, firstGood } from './first-good.ts';
-import { examineLocal, findingOf } from './local-copy.ts';
+import type { LocalCopies } from './local-copies.ts';
 
 /** A place that answered without giving the right bytes. */
 export interface BadCopy {
@@ -26,21 +25,13 @@ const HEDGE_MS = 500;
 
 /** All the places that can hold a content, as one: nearest first, every byte verified. */
 export class Copies {
-  readonly #store: LocalStore;
-  readonly #rehash: RehashRule;
+  readonly #local: LocalCopies;
   readonly #verifier: Verifier;
   readonly #sites: readonly BackendHandle[];
   readonly #held: HeldBytes;
 
-  constructor(
-    store: LocalStore,
-    rehash: RehashRule,
-    verifier: Verifier,
-    sites: readonly BackendHandle[],
-    held: HeldBytes,
-  ) {
-    this.#store = store;
-    this.#rehash = rehash;
+  constructor(local: LocalCopies, verifier: Verifier, sites: readonly BackendHandle[], held: HeldBytes) {
+    this.#local = local;
     this.#verifier = verifier;
     this.#sites = sites;
     this.#held = held;
@@ -50,9 +41,9 @@ export class Copies {
   async find(name: ContentName, signal: AbortSignal, except: string | null = null): Promise<CopySearch> {
     const bad: BadCopy[] = [];
     const faults: StorageError[] = [];
-    if (except !== this.#store.id) {
-      const blob = await this.#local(name, bad, faults, signal);
-      if (blob !== null) return { found: { blob, from: this.#store.id }, bad, faults };
+    if (except !== this.#local.id) {
+      const blob = await this.#here(name, bad, faults, signal);
+      if (blob !== null) return { found: { blob, from: this.#local.id }, bad, faults };
     }
     const attempts = this.#sites
       .filter(({ id }) => id !== except)
@@ -64,20 +55,14 @@ export class Copies {
 
   /** Notes that bytes from here came out wrong elsewhere: a file can rot without being touched. */
   doubt(name: ContentName): void {
-    this.#rehash.doubt(name);
+    this.#local.doubt(name);
   }
 
-  async #local(name: ContentName, bad: BadCopy[], faults: StorageError[], signal: AbortSignal) {
-    const store = this.#store;
-    const rehash = this.#rehash;
+  async #here(name: ContentName, bad: BadCopy[], faults: StorageError[], signal: AbortSignal) {
     try {
-      const finding = await examineLocal(name, store, rehash, signal, async () => {
-        const copy = await store.copy(name, signal);
-        if (copy === null) return { kind: 'missing' };
-        return findingOf(await rehash.admit(name, copy.blob.bytes, copy.identity, this.#verifier));
-      });
+      const finding = await this.#local.examineUnlessKnown(name, signal);
       if (finding.kind === 'good') return finding.blob;
-      bad.push({ backend: store.id, kind: finding.kind });
+      bad.push({ backend: this.#local.id, kind: finding.kind });
       return null;
     } catch (error) {
       noteFault(error, faults, signal);

@@ -3,14 +3,22 @@ import type { ContentEntry } from '../catalog/content-table.ts';
 import { SPOOL } from '../catalog/placement-table.ts';
 import type { ContentName } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import type { Activity } from '../view/activity.ts';
 
 /** Copies that are told apart in memory; of more, the catalog alone knows which they are. */
 const MAX_REMEMBERED = 10_000;
+
+/** A copy that was read, and the number of damage reports before that. */
+export interface ReadCopy<E> {
+  readonly entry: E;
+  readonly reports: number;
+}
 
 /** Records damaged or missing copies, queues them again, and keeps a condition set until they are good again. */
 export class DamageWatch {
   readonly #catalog: Catalog;
   readonly #conditions: ConditionBoard;
+  readonly #activity: Activity;
   /** The number of the report that said so last. */
   readonly #damaged = new Map<string, number>();
   readonly #backends: readonly string[];
@@ -26,11 +34,13 @@ export class DamageWatch {
   constructor(
     catalog: Catalog,
     conditions: ConditionBoard,
+    activity: Activity,
     backends: readonly string[],
     maxRemembered = MAX_REMEMBERED,
   ) {
     this.#catalog = catalog;
     this.#conditions = conditions;
+    this.#activity = activity;
     this.#backends = backends;
     this.#maxRemembered = maxRemembered;
     this.#remember();
@@ -70,6 +80,33 @@ export class DamageWatch {
       const isClaimed = state === 'good' || (backend === SPOOL && state === 'wanted');
       if (isClaimed && bad.some((copy) => copy.backend === backend)) this.report(backend, entry);
     }
+  }
+
+  /** Reports whether the catalog says that the copy there is damaged. */
+  isDamaged(backend: string, { hashType, versionHash }: ContentName): boolean {
+    if (this.#catalog.replicas.damagedCount(backend) === 0) return false;
+    return this.#catalog
+      .find(versionHash)
+      .filter((entry) => entry.hashType === hashType)
+      .some((entry) =>
+        this.#catalog.placementsOf(entry).some((one) => one.backend === backend && one.state === 'damaged'),
+      );
+  }
+
+  /**
+   * Records copies that were read back as good, but for those that a later report contradicts: they are looked at again.
+   * Gives how many were recorded.
+   */
+  recordProven(backend: string, proofs: readonly ReadCopy<ContentEntry>[]): number {
+    const entries = proofs
+      .filter(({ entry, reports }) => !this.isReportedAfter(backend, entry, reports))
+      .map(({ entry }) => entry);
+    if (entries.length === 0) return 0;
+    const stored = this.#catalog.recordProven(backend, entries);
+    for (const entry of entries) this.healed(backend, entry);
+    this.#activity.emit('proven', backend, entries);
+    if (stored > 0) this.#activity.emit('stored', stored);
+    return entries.length;
   }
 
   /** The backend is proven to hold it again. */

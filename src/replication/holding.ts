@@ -1,10 +1,8 @@
 import type { ContentName } from '../core/blob/ids.ts';
-import type { LocalStore } from '../storage/local/local-store.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
-import type { RehashRule } from '../verify/verified-blob.ts';
 import { recordStores } from './archive-sources.ts';
 import type { BackendHandle, CopyFinding } from './backend-handle.ts';
-import { examineLocal } from './local-copy.ts';
+import type { LocalCopies } from './local-copies.ts';
 
 /** A place whose copies are checked: a backend, or a local store that keeps. */
 export interface Holding {
@@ -28,11 +26,11 @@ export function siteHolding(site: BackendHandle, bind?: Holding['bind']): Holdin
   };
 }
 
-export function localHolding(store: LocalStore, rehash: RehashRule): Holding {
+export function localHolding(local: LocalCopies): Holding {
   return {
-    id: store.id,
-    store,
-    records: store,
-    look: async (name, signal) => (await examineLocal(name, store, rehash, signal)).kind,
+    id: local.id,
+    store: local.store,
+    records: local.store,
+    look: async (name, signal) => (await local.examine(name, signal)).kind,
   };
 }

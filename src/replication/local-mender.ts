@@ -3,26 +3,19 @@ import type { ContentEntry } from '../catalog/content-table.ts';
 import { codeOf, messageOf } from '../core/blob/errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import { BACKOFF, backoffMs } from '../core/time/backoff.ts';
-import type { Clock } from '../core/time/clock.ts';
 import { type Next, runLoop } from '../core/time/run-loop.ts';
-import type { LocalStore } from '../storage/local/local-store.ts';
-import type { RehashRule } from '../verify/verified-blob.ts';
 import type { BlobWriter } from './blob-writer.ts';
 import type { Copies } from './copies.ts';
 import type { DamageWatch } from './damage-watch.ts';
-import type { DiskQuota } from './disk-quota.ts';
-import { examineLocal } from './local-copy.ts';
+import type { LocalCopies } from './local-copies.ts';
 
 export interface LocalMenderModules {
-  readonly store: LocalStore;
+  readonly local: LocalCopies;
   readonly writer: BlobWriter;
-  readonly room: DiskQuota;
   readonly copies: Copies;
   readonly catalog: Catalog;
-  readonly rehash: RehashRule;
   readonly damage: DamageWatch;
   readonly conditions: ConditionBoard;
-  readonly clock: Clock;
 }
 
 const GROUP_ENTRIES = 32;
@@ -36,32 +29,32 @@ export class LocalMender {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { catalog, store, conditions } = this.#modules;
+    const { catalog, local, conditions } = this.#modules;
     const { replicas } = catalog;
     const step = async (): Promise<Next> => {
       const lookedMs = catalog.nowMs();
-      return (await this.mendSome(signal)) ? 0 : replicas.idleMs(store.id, lookedMs);
+      return (await this.mendSome(signal)) ? 0 : replicas.idleMs(local.id, lookedMs);
     };
     // The disk is healthy when its blobs were read, not when there was nothing to repair.
     const tell = (error: unknown) => {
       if (error !== null) conditions.setError('disk', error);
     };
-    await runLoop('disk', step, { signal, backoff: BACKOFF.local, wake: replicas.changes(store.id), tell });
+    await runLoop('disk', step, { signal, backoff: BACKOFF.local, wake: replicas.changes(local.id), tell });
   }
 
   /** false: nothing is damaged that may be tried now. */
   async mendSome(signal: AbortSignal): Promise<boolean> {
-    const { catalog, store, damage, clock } = this.#modules;
-    const damaged = catalog.replicas.dueDamaged(store.id, GROUP_ENTRIES);
+    const { catalog, local, damage } = this.#modules;
+    const damaged = catalog.replicas.dueDamaged(local.id, GROUP_ENTRIES);
     for (const { entry, sequence, attempts } of damaged) {
       const fault = await this.#tryToMend(entry, signal);
       if (fault === null) {
-        catalog.recordProven(store.id, [entry]);
-        damage.healed(store.id, entry);
+        catalog.recordProven(local.id, [entry]);
+        damage.healed(local.id, entry);
         continue;
       }
-      const nextAttemptMs = clock.wallMs() + backoffMs(BACKOFF.copy, attempts + 1);
-      catalog.replicas.recordFailures(store.id, [{ sequence, ...fault, nextAttemptMs }]);
+      const nextAttemptMs = catalog.nowMs() + backoffMs(BACKOFF.copy, attempts + 1);
+      catalog.replicas.recordFailures(local.id, [{ sequence, ...fault, nextAttemptMs }]);
     }
     return damaged.length > 0;
   }
@@ -79,25 +72,16 @@ export class LocalMender {
   }
 
   async #mend(entry: ContentEntry, signal: AbortSignal): Promise<boolean> {
-    const { copies, writer, room, store, damage } = this.#modules;
+    const { copies, writer, local, damage } = this.#modules;
     // A fault of the disk may have passed, or a fetch may have brought the blob again.
     if (await this.#isProven(entry, signal)) return true;
-    const { found, bad } = await copies.find(entry, signal, store.id);
+    const { found, bad } = await copies.find(entry, signal, local.id);
     damage.reportClaimed(entry, bad);
     if (found === null) return false;
-    // A copy that is replaced in place has its room already, and keeps it when it is not replaced.
-    const before = room.isCache ? await store.stat(entry, signal).catch(() => null) : null;
-    if (before !== null) room.giveBack(entry.sizeBytes);
-    let isHere = false;
-    try {
-      isHere = await writer.putHere(found.blob, signal);
-    } finally {
-      if (before !== null && !isHere) room.takeBack(entry.sizeBytes);
-    }
-    return isHere && (await this.#isProven(entry, signal));
+    return (await writer.replaceHere(found.blob, signal)) && (await this.#isProven(entry, signal));
   }
 
   async #isProven(entry: ContentEntry, signal: AbortSignal): Promise<boolean> {
-    return (await examineLocal(entry, this.#modules.store, this.#modules.rehash, signal)).kind === 'good';
+    return (await this.#modules.local.examine(entry, signal)).kind === 'good';
   }
 }

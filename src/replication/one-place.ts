@@ -26,14 +26,17 @@ export class OnePlace {
     this.#conditions = conditions;
   }
 
-  /** Lets the backend in by `letIn`. @throws StorageError `storage/same-place`, and what keeps the others from telling. */
-  admit(site: BackendHandle, letIn: () => void, signal: AbortSignal): Promise<void> {
+  /**
+   * Lets the backend in. `durabilityDelayMs`: milliseconds after an acknowledged write in which a power failure there can still
+   * lose it. @throws StorageError `storage/same-place`, and what keeps the others from telling.
+   */
+  admit(site: BackendHandle, durabilityDelayMs: number, signal: AbortSignal): Promise<void> {
     const work = this.#turn.then(async () => {
       const other = await this.#twinOf(site, signal);
       site.twinOf = other?.id ?? null;
       if (other !== null) site.changes.notify();
       if (other === null) {
-        letIn();
+        this.#letIn(site, durabilityDelayMs);
         return;
       }
       const { replicas } = this.#catalog;
@@ -51,10 +54,16 @@ export class OnePlace {
       const { code, message, hint } = refusal;
       this.#conditions.set(`backend:${other.id}`, { code, message, hint, blocksReadiness: false });
       await this.#discount(other, signal);
-      letIn();
+      this.#letIn(site, durabilityDelayMs);
     });
     this.#turn = work.catch(() => {});
     return work;
+  }
+
+  #letIn(site: BackendHandle, durabilityDelayMs: number): void {
+    site.durabilityDelayMs = durabilityDelayMs;
+    this.#catalog.replicas.cached.recordDurabilityDelay(site.id, durabilityDelayMs);
+    site.isAdmitted = true;
   }
 
   async #twinOf(site: BackendHandle, signal: AbortSignal): Promise<BackendHandle | null> {

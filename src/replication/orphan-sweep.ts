@@ -2,11 +2,9 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Logger } from '../core/observability/logger.ts';
-import type { LocalStore } from '../storage/local/local-store.ts';
 import { type ListedBlob, listBlobs } from '../storage/object-store.ts';
-import type { RehashRule } from '../verify/verified-blob.ts';
 import type { DiskQuota } from './disk-quota.ts';
-import { examineLocal } from './local-copy.ts';
+import type { LocalCopies } from './local-copies.ts';
 
 /**
  * Finds at the start the copies in a cache that the catalog does not know. A cache takes a copy out of the catalog first, and
@@ -14,24 +12,15 @@ import { examineLocal } from './local-copy.ts';
  * that was evicted for good is deleted. An unknown blob is left alone: a queued blob is taken over from there.
  */
 export class OrphanSweep {
-  readonly #store: LocalStore;
+  readonly #local: LocalCopies;
   readonly #catalog: Catalog;
-  readonly #rehash: RehashRule;
   readonly #room: DiskQuota;
   readonly #conditions: ConditionBoard;
   readonly #log: Logger;
 
-  constructor(
-    store: LocalStore,
-    catalog: Catalog,
-    rehash: RehashRule,
-    room: DiskQuota,
-    conditions: ConditionBoard,
-    log: Logger,
-  ) {
-    this.#store = store;
+  constructor(local: LocalCopies, catalog: Catalog, room: DiskQuota, conditions: ConditionBoard, log: Logger) {
+    this.#local = local;
     this.#catalog = catalog;
-    this.#rehash = rehash;
     this.#room = room;
     this.#conditions = conditions;
     this.#log = log;
@@ -40,7 +29,7 @@ export class OrphanSweep {
   /** Nothing else may write to the cache what is known already. Rejects never: a fault is told. */
   async run(signal: AbortSignal): Promise<void> {
     const [store, catalog, room, conditions, log] = [
-      this.#store,
+      this.#local.store,
       this.#catalog,
       this.#room,
       this.#conditions,
@@ -62,7 +51,7 @@ export class OrphanSweep {
   }
 
   async #settle(listed: ListedBlob, signal: AbortSignal): Promise<boolean> {
-    const [store, catalog, room] = [this.#store, this.#catalog, this.#room];
+    const [store, catalog, room] = [this.#local.store, this.#catalog, this.#room];
     const { hashType, versionHash } = listed;
     const known = catalog.find(versionHash).find((entry) => entry.hashType === hashType);
     if (known !== undefined) return await this.#takeBack(known, signal);
@@ -76,10 +65,10 @@ export class OrphanSweep {
   }
 
   async #takeBack(entry: ContentEntry, signal: AbortSignal): Promise<boolean> {
-    const [store, catalog, room] = [this.#store, this.#catalog, this.#room];
+    const [store, catalog, room] = [this.#local.store, this.#catalog, this.#room];
     const isInBooks = catalog.placementsOf(entry).some(({ backend }) => backend === store.id);
     if (isInBooks || catalog.withheld.has(entry)) return false;
-    const { kind } = await examineLocal(entry, this.#store, this.#rehash, signal);
+    const { kind } = await this.#local.examine(entry, signal);
     if (kind !== 'good' || !catalog.replicas.cached.recordCached(entry)) return false;
     room.takeBack(entry.sizeBytes);
     return true;

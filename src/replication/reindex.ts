@@ -1,7 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { SpooledContent } from '../catalog/content-table.ts';
 import { type ContentName, HASH_TYPES } from '../core/blob/ids.ts';
-import type { Clock } from '../core/time/clock.ts';
 import { StorageError } from '../storage/errors.ts';
 import { type ListedBlob, listBlobs, type ObjectStore } from '../storage/object-store.ts';
 import type { AdoptedCustom } from './custom/adopt-custom.ts';
@@ -44,7 +43,6 @@ export class Reindex {
   readonly unread = new Map<string, ListedBlob>();
   readonly #place: ReindexedPlace;
   readonly #catalog: Catalog;
-  readonly #clock: Pick<Clock, 'wallMs'>;
   readonly #upkeep: Pick<CustomUpkeep, 'adopt'>;
   readonly #told: (adopted: Adopted) => void;
   #customFault: string | null = null;
@@ -53,13 +51,11 @@ export class Reindex {
   constructor(
     place: ReindexedPlace,
     catalog: Catalog,
-    clock: Pick<Clock, 'wallMs'>,
     upkeep: Pick<CustomUpkeep, 'adopt'>,
     told: (adopted: Adopted) => void = () => {},
   ) {
     this.#place = place;
     this.#catalog = catalog;
-    this.#clock = clock;
     this.#upkeep = upkeep;
     this.#told = told;
   }
@@ -179,7 +175,7 @@ export class Reindex {
     for (const { hashType, versionHash } of names) {
       const sizeBytes = await this.#place.prove({ hashType, versionHash }, signal);
       if (sizeBytes === null) continue;
-      const firstSeenMs = this.#clock.wallMs();
+      const firstSeenMs = this.#catalog.nowMs();
       return { hashType, versionHash, sizeBytes, txid: null, medianTimeSeconds: null, firstSeenMs };
     }
     return null;

@@ -1,10 +1,10 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentName } from '../core/blob/ids.ts';
-import type { LocalStore } from '../storage/local/local-store.ts';
-import { forgetBytes, type RehashRule } from '../verify/verified-blob.ts';
+import { forgetBytes } from '../verify/verified-blob.ts';
 import type { BackendHandle } from './backend-handle.ts';
 import type { DamageWatch } from './damage-watch.ts';
 import type { DiskQuota } from './disk-quota.ts';
+import type { LocalCopies } from './local-copies.ts';
 import type { ReindexedPlace } from './reindex.ts';
 
 /** A backend: what the catalog knows it to hold is not read again. */
@@ -28,25 +28,22 @@ export function reindexedSite(site: BackendHandle, { replicas }: Catalog): Reind
  * take up room, which a cache has to count.
  */
 export function reindexedFolder(
-  store: LocalStore,
+  local: LocalCopies,
   catalog: Catalog,
-  rehash: RehashRule,
   damage: DamageWatch,
   room: Pick<DiskQuota, 'takeBack'>,
 ): ReindexedPlace {
   return {
-    store,
+    store: local.store,
     isKnown: () => false,
     async prove(name, signal) {
-      const copy = await store.copy(name, signal);
-      if (copy === null) return null;
-      const proven = rehash.prove(name, copy.blob.bytes, copy.identity);
-      if (proven === null) damage.report(store.id, name);
-      return proven?.bytes.length ?? null;
+      const finding = await local.read(name, signal);
+      if (finding.kind === 'damaged') damage.report(local.id, name);
+      return finding.kind === 'good' ? finding.blob.bytes.length : null;
     },
     record(found) {
       const isInBooks = (name: ContentName) =>
-        catalog.replicas.known(store.id, name, false).some(({ state }) => state !== null);
+        catalog.replicas.known(local.id, name, false).some(({ state }) => state !== null);
       const missing = found.filter((one) => !isInBooks(one));
       catalog.recordSpooled(found);
       // A file of a blob that a backend holds may stay in no books here, and be found at every walk: the next start sweeps it up.

@@ -6,8 +6,7 @@ import type { Logger } from '../core/observability/logger.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { bindTo } from '../storage/chain-binding.ts';
 import { StorageError } from '../storage/errors.ts';
-import type { LocalStore } from '../storage/local/local-store.ts';
-import type { RehashRule, Verifier } from '../verify/verified-blob.ts';
+import type { Verifier } from '../verify/verified-blob.ts';
 import type { Activity } from '../view/activity.ts';
 import type { BackendStatus } from '../view/archive-view.ts';
 import type { HeldBytes } from '../view/held-bytes.ts';
@@ -21,6 +20,7 @@ import type { DamageWatch } from './damage-watch.ts';
 import { DiskQuota, type DiskQuotaOptions } from './disk-quota.ts';
 import { EvictionCheck } from './eviction-check.ts';
 import { type Holding, localHolding, siteHolding } from './holding.ts';
+import type { LocalCopies } from './local-copies.ts';
 import { LocalMender } from './local-mender.ts';
 import { tellOfMove } from './moved-backend.ts';
 import { OnePlace } from './one-place.ts';
@@ -35,9 +35,8 @@ export interface ReplicationOptions extends ReplicatorOptions {
 
 export interface ReplicationModules {
   readonly backends: readonly Backend[];
-  readonly store: LocalStore;
+  readonly local: LocalCopies;
   readonly catalog: Catalog;
-  readonly rehash: RehashRule;
   readonly held: HeldBytes;
   readonly verifier: Verifier;
   readonly damage: DamageWatch;
@@ -73,15 +72,15 @@ export class Replication {
     this.#modules = modules;
     const { backends, verifier, clock } = modules;
     this.sites = backends.map((backend) => new BackendHandle(backend, verifier, clock));
-    const { store, catalog, rehash, held, damage, conditions, activity, poller } = modules;
-    this.copies = new Copies(store, rehash, verifier, this.sites, held);
+    const { local, catalog, held, damage, conditions, activity, poller } = modules;
+    this.copies = new Copies(local, verifier, this.sites, held);
     const eviction = new EvictionCheck(catalog, this.sites, damage);
-    this.room = new DiskQuota(options.local, { ...modules, eviction });
+    this.room = new DiskQuota(options.local, { ...modules, store: local.store, eviction });
     this.writer = new BlobWriter({ ...modules, room: this.room, sites: this.sites });
-    this.mender = new LocalMender({ ...modules, writer: this.writer, room: this.room, copies: this.copies });
-    this.rowSalvage = new RowSalvage(store, catalog, rehash, damage, conditions);
-    this.orphans = new OrphanSweep(store, catalog, rehash, this.room, conditions, modules.log);
-    this.cacheFill = new CacheFill(store, this.room, catalog, rehash, conditions);
+    this.mender = new LocalMender({ ...modules, writer: this.writer, copies: this.copies });
+    this.rowSalvage = new RowSalvage(local, catalog, damage, conditions);
+    this.orphans = new OrphanSweep(local, catalog, this.room, conditions, modules.log);
+    this.cacheFill = new CacheFill(local, this.room, catalog, conditions);
     this.#expiry = new UnminedExpiry(catalog, this.room, poller, conditions, activity);
     const places = new OnePlace(this.sites, modules.catalog, modules.conditions);
     this.#admissions = this.sites.map((site) => new Admission({ ...modules, site, places }));
@@ -150,8 +149,7 @@ export class Replication {
 
   /** The places whose copies are checked: the data folder, unless it is a cache, and these backends. */
   holdings(which: (site: BackendHandle) => boolean = () => true): Holding[] {
-    const { store, rehash } = this.#modules;
-    const local = this.room.isCache ? [] : [localHolding(store, rehash)];
+    const local = this.room.isCache ? [] : [localHolding(this.#modules.local)];
     const sites = this.sites.filter(which).map((site) => {
       if (!site.store.properties.holds.has('binding')) return siteHolding(site);
       return siteHolding(site, async (signal) => {
@@ -168,7 +166,7 @@ export class Replication {
   }
 
   status(): BackendStatus[] {
-    const { catalog, store, poller } = this.#modules;
+    const { catalog, local, poller } = this.#modules;
     const tipSeconds = poller.state.tip?.medianTimeSeconds ?? null;
     const countsOf = (id: string) => ({
       queued: catalog.replicas.queued(id),
@@ -176,15 +174,14 @@ export class Replication {
       damaged: catalog.replicas.damagedCount(id),
     });
     const { freeBytes: localFreeBytes } = this.room.status;
-    const own = { id: store.id, state: 'good' as const, freeBytes: localFreeBytes, ...countsOf(store.id) };
-    const local = this.room.isCache ? [] : [own];
+    const own = { id: local.id, state: 'good' as const, freeBytes: localFreeBytes, ...countsOf(local.id) };
     const remote = this.sites.map(({ id, isAdmitted, isLeftAlone, freeBytes }) => ({
       id,
       freeBytes,
       state: !isAdmitted ? ('not-admitted' as const) : isLeftAlone ? ('left-alone' as const) : ('good' as const),
       ...countsOf(id),
     }));
-    return [...local, ...remote];
+    return this.room.isCache ? remote : [own, ...remote];
   }
 }
 

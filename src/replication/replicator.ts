@@ -10,13 +10,12 @@ import type { Clock } from '../core/time/clock.ts';
 import { LONGEST_SLEEP_MS, runLoop } from '../core/time/run-loop.ts';
 import { isOfTheStore, StorageError } from '../storage/errors.ts';
 import { forgetBytes, type VerifiedBlob } from '../verify/verified-blob.ts';
-import type { Activity } from '../view/activity.ts';
 import { raise } from './admission.ts';
 import type { BackendHandle, CopyFinding } from './backend-handle.ts';
 import { Bandwidth } from './bandwidth.ts';
 import type { Copies } from './copies.ts';
 import { isOtherBytes, noSource, notKept } from './copy-fault.ts';
-import type { DamageWatch } from './damage-watch.ts';
+import type { DamageWatch, ReadCopy } from './damage-watch.ts';
 import { FailingCopies } from './failing-copies.ts';
 
 export interface ReplicatorOptions {
@@ -31,14 +30,7 @@ export interface ReplicatorModules {
   readonly catalog: Catalog;
   readonly damage: DamageWatch;
   readonly conditions: ConditionBoard;
-  readonly activity: Activity;
   readonly clock: Clock;
-}
-
-/** A copy that was read back, and the number of damage reports before that. */
-interface Proof {
-  readonly entry: ContentEntry;
-  readonly reports: number;
 }
 
 /** Pause while another request tries whether the backend is back. */
@@ -65,7 +57,7 @@ export class Replicator {
   readonly #options: ReplicatorOptions;
   readonly #modules: ReplicatorModules;
   readonly #bandwidth: Bandwidth;
-  readonly #commits: GroupCommit<Proof>;
+  readonly #commits: GroupCommit<ReadCopy<ContentEntry>>;
   readonly #underWay = new Set<number>();
   readonly #running = new Set<Promise<void>>();
   /** Requests to the backend: what only waits for its commit is not one any more. */
@@ -139,7 +131,7 @@ export class Replicator {
     if (this.#bytesUnderWay >= MAX_BYTES_UNDER_WAY || site.isLeftAlone || clock.steadyMs() < this.#pausedUntilMs)
       return null;
     const queue = this.#nextQueue();
-    if (queue === null || !site.breaker.admits(clock.steadyMs())) return null;
+    if (queue === null || !site.mayBeAsked()) return null;
     return queue.shift() ?? null;
   }
 
@@ -295,28 +287,20 @@ export class Replicator {
   }
 
   /** Resolves when it is recorded: at once, where nothing else comes that could share the commit. */
-  #prove(proof: Proof): Promise<void> {
+  #prove(proof: ReadCopy<ContentEntry>): Promise<void> {
     const isRecorded = this.#commits.add(proof);
     const isLast = this.#requestsUnderWay === 0 && this.#queue.length === 0;
     if (isLast && this.#modules.clock.steadyMs() - this.#recordedMs >= LINGER_MS) this.#commits.flush();
     return isRecorded;
   }
 
-  #record(proofs: readonly Proof[]): void {
-    const { catalog, site, damage, activity, conditions, clock } = this.#modules;
+  #record(proofs: readonly ReadCopy<ContentEntry>[]): void {
+    const { site, damage, conditions, clock } = this.#modules;
     this.#recordedMs = clock.steadyMs();
     // Found to be the place of another backend meanwhile: its copies do not count.
     if (!site.isAdmitted) return;
-    // A check may have found a copy damaged while it waited here: that copy is looked at again.
-    const entries = proofs
-      .filter(({ entry, reports }) => !damage.isReportedAfter(site.id, entry, reports))
-      .map(({ entry }) => entry);
-    if (entries.length === 0) return;
-    const stored = catalog.recordProven(site.id, entries);
-    for (const entry of entries) damage.healed(site.id, entry);
-    activity.emit('proven', site.id, entries);
-    if (stored > 0) activity.emit('stored', stored);
-    conditions.set(`backend:${site.id}`, null);
+    // A check may have found a copy damaged while it waited here.
+    if (damage.recordProven(site.id, proofs) > 0) conditions.set(`backend:${site.id}`, null);
   }
 
   #failed({ entry, sequence, attempts, state }: QueuedCopy, error: unknown): void {

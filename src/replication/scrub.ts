@@ -2,6 +2,7 @@ import type { ReplicaLedger } from '../catalog/replica-ledger.ts';
 import { messageOf } from '../core/blob/errors.ts';
 import { StorageError } from '../storage/errors.ts';
 import type { CopyFinding } from './backend-handle.ts';
+import type { ReadCopy } from './damage-watch.ts';
 
 /** A part of everything: the `index`-th of `of` equal ones, counted from 1. */
 export interface Subset {
@@ -51,12 +52,6 @@ const NOTHING_YET: Readonly<Counts> = {
   damaged: 0,
   fault: null,
 };
-
-/** A copy that was read, and the number of damage reports before that. */
-export interface ReadCopy<E> {
-  readonly entry: E;
-  readonly reports: number;
-}
 
 /** The copies of one kind of object at one place, as the catalog knows them: all in which the check of one kind differs. */
 export interface CheckedCopies<E extends { readonly sequence: number }> {

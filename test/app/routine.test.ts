@@ -83,7 +83,7 @@ test('the hourly look at the backends asks how much room there is, and fetches f
 describe('the canary', () => {
   function canaryOn(catalog: Catalog, look: Holding['look']) {
     const conditions = new ConditionBoard(silent, Date.now);
-    const damage = new DamageWatch(catalog, conditions, ['local']);
+    const damage = new DamageWatch(catalog, conditions, new Activity(), ['local']);
     const asked: string[] = [];
     const holding: Holding = {
       id: 'local',

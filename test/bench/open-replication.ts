@@ -13,6 +13,7 @@ import { createNodeHasher, HashThread } from '../../src/hashing/index.ts';
 import { Spooler } from '../../src/ingest/spooler.ts';
 import { BlobCache } from '../../src/reading/blob-cache.ts';
 import { DamageWatch } from '../../src/replication/damage-watch.ts';
+import { LocalCopies } from '../../src/replication/local-copies.ts';
 import { Replication } from '../../src/replication/replication.ts';
 import { DataFolder } from '../../src/storage/local/data-folder.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
@@ -47,7 +48,13 @@ export async function openReplication(settings: SettingValues, log: Logger) {
   const verifier = await HashThread.start(hasher);
   const conditions = new ConditionBoard(log, SYSTEM_CLOCK.wallMs);
   const activity = new Activity();
-  const modules = { backends, store, catalog, verifier, conditions, activity, log, clock: SYSTEM_CLOCK };
+  const rehash = new RehashRule(hasher, {
+    entries: 10_000,
+    periodMs: settings.scrubDays * 86_400_000,
+    steadyMs: SYSTEM_CLOCK.steadyMs,
+  });
+  const local = new LocalCopies(store, rehash, verifier);
+  const modules = { backends, local, catalog, verifier, conditions, activity, log, clock: SYSTEM_CLOCK };
   const replication = new Replication(
     {
       requests: settings.replicasRequests,
@@ -62,12 +69,7 @@ export async function openReplication(settings: SettingValues, log: Logger) {
     {
       ...modules,
       held: new BlobCache(0, SYSTEM_CLOCK),
-      damage: new DamageWatch(catalog, conditions, [store.id, ...ids]),
-      rehash: new RehashRule(hasher, {
-        entries: 10_000,
-        periodMs: settings.scrubDays * 86_400_000,
-        steadyMs: SYSTEM_CLOCK.steadyMs,
-      }),
+      damage: new DamageWatch(catalog, conditions, activity, [store.id, ...ids]),
       chain: async () => GENESIS,
       poller: {
         state: { tip: null },

@@ -22,6 +22,7 @@ import { Reindex } from '../../src/replication/reindex.ts';
 import { reindexedSite } from '../../src/replication/reindexed-places.ts';
 import type { ListedBlob, ListedObject, ObjectRange, ObjectStore } from '../../src/storage/object-store.ts';
 import { parseRecordPath } from '../../src/storage/record-path.ts';
+import { Activity } from '../../src/view/activity.ts';
 import { MemoryBackend } from '../replication/memory-backend.ts';
 import { MemoryStore } from '../storage/memory-store.ts';
 import { open } from './chain-catalog.ts';
@@ -40,7 +41,7 @@ const MIB = 1_048_576;
 const [path = '', walk = ''] = process.argv.slice(2);
 const catalog = open(path);
 const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), Date.now);
-const damage = new DamageWatch(catalog, conditions, [BACKEND]);
+const damage = new DamageWatch(catalog, conditions, new Activity(), [BACKEND]);
 
 /** A second reader of the same file plays the server that lists: row by row, as pages of a bucket come. */
 function* rows(sql: string): Generator<readonly unknown[]> {
@@ -111,7 +112,7 @@ const WALKS: Readonly<Record<string, () => Promise<number>>> = {
     const backend = Object.assign(new MemoryBackend(BACKEND), { list: listing });
     const site = new BackendHandle(backend, { verify: async () => null }, SYSTEM_CLOCK);
     const custom = { adopt: async () => ({}) };
-    const reindex = new Reindex(reindexedSite(site, catalog), catalog, SYSTEM_CLOCK, custom);
+    const reindex = new Reindex(reindexedSite(site, catalog), catalog, custom);
     const found = await reindex.blobs(NEVER);
     return found.adopted + found.damaged + found.unread;
   },

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import { DamageWatch } from '../../src/replication/damage-watch.ts';
+import { Activity } from '../../src/view/activity.ts';
 import { openCatalog, spooled } from '../catalog/catalog-in-folder.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
@@ -24,7 +25,7 @@ test('a bucket that lists nothing is compared page by page, in a small heap, whi
 test('very many damaged copies are told and healed without a list of all of them', () => {
   const catalog = openCatalog({ backends: ['local', 's3'] });
   const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), () => 1);
-  const damage = new DamageWatch(catalog, conditions, ['local', 's3'], 3);
+  const damage = new DamageWatch(catalog, conditions, new Activity(), ['local', 's3'], 3);
   const all = Array.from({ length: 8 }, (_, index) => spooled(`damaged ${index}`));
   catalog.recordSpooled(all);
   const entries = all.flatMap(({ versionHash }) => catalog.find(versionHash));

@@ -29,7 +29,7 @@ async function stored(blobs: readonly VerifiedBlob[], setup: Partial<Replication
     join(scene.folder, 'blobs', hashType, versionHash.slice(0, 2), versionHash);
   const stateAt = (backend: string, blob: VerifiedBlob) =>
     scene.catalog.placementsOf(entryOf(blob)).find((one) => one.backend === backend)?.state;
-  const scrub = blobScrub(localHolding(scene.store, scene.rehash), scene);
+  const scrub = blobScrub(localHolding(scene.local), scene);
   return { ...scene, s3, entryOf, pathOf, stateAt, scrub };
 }
 

@@ -75,10 +75,9 @@ test('a new catalog is whole without the second address: nothing waits for a bac
   const catalogRebuild = new CatalogRebuild({
     ...scene,
     sites,
-    folder: reindexedFolder(scene.store, scene.catalog, scene.rehash, scene.damage, scene.replication.room),
+    folder: reindexedFolder(scene.local, scene.catalog, scene.damage, scene.replication.room),
     isNewFolder: false,
     found: new Notifier(),
-    clock: scene.time,
   });
   await catalogRebuild.adoptBackends(NEVER);
   expect([catalogRebuild.isDone, scene.catalog.isRebuilt(), scene.conditions.has('rebuild')]).toEqual([

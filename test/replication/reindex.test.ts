@@ -21,7 +21,7 @@ function scene() {
   };
   const site = new BackendHandle(backend, verifier, SYSTEM_CLOCK);
   const custom = { adopt: async () => ({}) };
-  const reindex = new Reindex(reindexedSite(site, catalog), catalog, SYSTEM_CLOCK, custom);
+  const reindex = new Reindex(reindexedSite(site, catalog), catalog, custom);
   return {
     backend,
     catalog,

@@ -11,10 +11,11 @@ import type { Backend } from '../../src/replication/backend.ts';
 import { CustomUpkeep } from '../../src/replication/custom/custom-upkeep.ts';
 import { DamageWatch } from '../../src/replication/damage-watch.ts';
 import type { DiskQuotaOptions } from '../../src/replication/disk-quota.ts';
+import { LocalCopies } from '../../src/replication/local-copies.ts';
 import { Replication } from '../../src/replication/replication.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';
-import { RehashRule, type VerifiedBlob, verifyBlob } from '../../src/verify/verified-blob.ts';
+import { RehashRule, type UnverifiedBlob, type VerifiedBlob, verifyBlob } from '../../src/verify/verified-blob.ts';
 import { Activity } from '../../src/view/activity.ts';
 import { MIGRATIONS } from '../catalog/catalog-in-folder.ts';
 import { NEVER } from '../sample-blobs.ts';
@@ -56,19 +57,20 @@ export async function replicationScene(setup: ReplicationSetup) {
   onTestFinished(() => catalog.close());
   const log = createLogger('fatal', { write: () => {} });
   const conditions = new ConditionBoard(log, nowMs);
-  const damage = new DamageWatch(catalog, conditions, [store.id, ...ids]);
   const activity = new Activity();
+  const damage = new DamageWatch(catalog, conditions, activity, [store.id, ...ids]);
   const rehash = new RehashRule(nobleHasher, { entries: 100, periodMs: 60_000, steadyMs: () => clock.steadyMs });
+  const verifier = { verify: async (candidate: UnverifiedBlob) => verifyBlob(candidate, nobleHasher) };
+  const local = new LocalCopies(store, rehash, verifier);
   const disk = setup.disk ?? (async () => ({ freeBytes: 2 ** 40, totalBytes: 2 ** 41 }));
   const replication = new Replication(
     { requests: setup.requests ?? 4, bytesPerSecond, local: { mode, budgetBytes, disk, freeBytes: () => null } },
     {
       backends,
-      store,
+      local,
       held: new BlobCache(0, SYSTEM_CLOCK),
       catalog,
-      rehash,
-      verifier: { verify: async (candidate) => verifyBlob(candidate, nobleHasher) },
+      verifier,
       damage,
       conditions,
       activity,
@@ -117,6 +119,7 @@ export async function replicationScene(setup: ReplicationSetup) {
     replication,
     catalog,
     store,
+    local,
     conditions,
     damage,
     activity,

@@ -25,11 +25,11 @@ async function scene(setup: Partial<ReplicationSetup> = {}) {
   const [s3, second] = backends;
   if (s3 === undefined || second === undefined) throw new Error('There are two backends.');
   const replicated = await replicationScene({ backends, replicasRequired: 2, ...setup });
-  const { catalog, store, rehash, damage, conditions, replication, time: clock, custom } = replicated;
-  const shared = { catalog, store, rehash, damage, conditions, custom, clock };
+  const { catalog, store, local, damage, conditions, replication, custom } = replicated;
+  const shared = { catalog, store, damage, conditions, custom };
   const about = {
     sites: replication.sites,
-    folder: reindexedFolder(store, catalog, rehash, damage, replication.room),
+    folder: reindexedFolder(local, catalog, damage, replication.room),
     records: [],
     isNewFolder: false,
     found: new Notifier(),

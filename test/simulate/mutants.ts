@@ -28,7 +28,7 @@ const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a file that cannot be read is stored for ever',
-    file: 'src/replication/local-copy.ts',
+    file: 'src/replication/local-copies.ts',
     edits: [{ from: 'if (mayBeOneFile(second.error) &&', to: 'if (second.error === null &&' }],
     theme: 'bad-disk',
   },

@@ -137,10 +137,32 @@ CREATE INDEX copy_damaged ON copy (backend_id, next_attempt_ms, object) WHERE ki
 --   for. What stands and differs from this is still to be told.
 -- `subscription/<id>`: a receiver that is to be told once, by a webhook, when a version hash is final; gone when the webhook took
 --   the notice.
+-- `contents/<state>`: how many rows of `content` are in a state, and the bytes of their blobs: counting them at each start
+--   would read the whole table. The triggers below alone write it, in the transaction of the change.
 CREATE TABLE fact (
   name TEXT NOT NULL PRIMARY KEY,
   value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+INSERT INTO fact (name, value) SELECT 'contents/' || value, '{"count":0,"bytes":0}' FROM json_each('[0, 1, 2]');
+
+CREATE TRIGGER content_counted AFTER INSERT ON content
+BEGIN
+  UPDATE fact SET value = json_object('count', value ->> 'count' + 1, 'bytes', value ->> 'bytes' + NEW.size_bytes)
+  WHERE name = 'contents/' || NEW.state;
+END;
+CREATE TRIGGER content_counted_again AFTER UPDATE OF state, size_bytes ON content
+BEGIN
+  UPDATE fact SET value = json_object('count', value ->> 'count' - 1, 'bytes', value ->> 'bytes' - OLD.size_bytes)
+  WHERE name = 'contents/' || OLD.state;
+  UPDATE fact SET value = json_object('count', value ->> 'count' + 1, 'bytes', value ->> 'bytes' + NEW.size_bytes)
+  WHERE name = 'contents/' || NEW.state;
+END;
+CREATE TRIGGER content_not_counted AFTER DELETE ON content
+BEGIN
+  UPDATE fact SET value = json_object('count', value ->> 'count' - 1, 'bytes', value ->> 'bytes' - OLD.size_bytes)
+  WHERE name = 'contents/' || OLD.state;
+END;
 
 -- The branch that was walked: one block a height, each the parent of the next. The highest row is the cursor.
 CREATE TABLE block (

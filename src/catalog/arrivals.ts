@@ -37,7 +37,7 @@ export class Arrivals {
       const dueSeconds = arrival.content.dueSeconds ?? arrival.content.medianTimeSeconds ?? 0;
       if (given?.isNew === true) fresh.push({ ...given, dueSeconds });
       else if (given !== null) placements.want(given.sequence, dueSeconds, given.isUnmined);
-      if (given !== null) this.#enter(arrival.content, arrival.isOnChain, given.isNew);
+      if (given !== null) this.#enter(arrival.content, arrival.isOnChain);
       seen.remove(arrival.content.versionHash);
     }
     placements.wantNew(fresh);
@@ -56,15 +56,12 @@ export class Arrivals {
     });
   }
 
-  #enter(content: SpooledContent, isOnChain: boolean, isNew: boolean): void {
-    const { counts } = this.#tables;
+  #enter(content: SpooledContent, isOnChain: boolean): void {
     const unmined = this.#unmined;
     const records = this.#records;
     unmined.recordReturned(content);
     this.#leftOut.letIn(content);
     if (isOnChain) records.queueFirst(content, RECORDED_OCCURRENCES);
-    if (!isNew) counts.leaveUncounted('seen');
-    counts.enter('spooled', content.sizeBytes);
   }
 
   /** Within a transaction that says that its bytes are somewhere: its first occurrences are to have records. */

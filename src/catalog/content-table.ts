@@ -95,7 +95,6 @@ export class ContentTable {
   readonly #oldest: Database.Statement;
   readonly #newest: Database.Statement;
   readonly #newestBelow: Database.Statement;
-  readonly #totals: Database.Statement;
   #lastSequence: number;
 
   constructor(database: Database.Database) {
@@ -127,16 +126,10 @@ export class ContentTable {
     this.#newestBelow = database.prepare(
       `SELECT ${COLUMNS} FROM content WHERE sequence < ? ORDER BY sequence DESC LIMIT ?`,
     );
-    this.#totals = database.prepare(
-      'SELECT state, COUNT(*) AS count, SUM(size_bytes) AS bytes FROM content GROUP BY state',
-    );
-    const last = database
-      .prepare(
-        'SELECT MAX(COALESCE((SELECT MAX(sequence) FROM content), 0), COALESCE((SELECT MAX(sequence) FROM evicted_unmined), 0))',
-      )
-      .pluck()
-      .get();
-    this.#lastSequence = z.number().parse(last);
+    const evicted = database.prepare('SELECT COALESCE(MAX(sequence), 0) FROM evicted_unmined').pluck().get();
+    // The newest row is read, and not its number alone: a table that is damaged as a whole is refused at the start.
+    const [newest] = this.page('newest', null, 1);
+    this.#lastSequence = Math.max(newest?.sequence ?? 0, z.number().parse(evicted));
   }
 
   /** One version hash can name content of either hash type. */
@@ -205,14 +198,6 @@ export class ContentTable {
     if (order === 'oldest') return this.#oldest.all(after ?? 0, limit).map(decode);
     const rows = after === null ? this.#newest.all(limit) : this.#newestBelow.all(after, limit);
     return rows.map(decode);
-  }
-
-  /** Reads the whole table: once, at the start. */
-  totals(): { state: StoredState; count: number; bytes: number }[] {
-    return z
-      .array(z.object({ state: z.number(), count: z.number(), bytes: z.number() }))
-      .parse(this.#totals.all())
-      .map((total) => ({ state: stateFrom(total.state), count: total.count, bytes: total.bytes }));
   }
 }
 

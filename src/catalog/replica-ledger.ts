@@ -126,7 +126,7 @@ export class ReplicaLedger {
    * room.
    */
   recordFound(backend: string, contents: readonly SpooledContent[]): void {
-    const { placements, content, seen, counts, nowMs, transaction, recount } = this.#tables;
+    const { placements, content, seen, nowMs, transaction, recount } = this.#tables;
     transaction('record what a backend was found to hold', () => {
       // Elsewhere already: whether a block has it makes no difference any more.
       const arrivals = contents.map((found) => ({ content: found, isUnmined: false }));
@@ -134,8 +134,6 @@ export class ReplicaLedger {
       const fresh = contents.flatMap((found, index) => {
         const given = put[index] ?? null;
         if (given === null) return [];
-        if (!given.isNew) counts.leaveUncounted('seen');
-        counts.enter('spooled', found.sizeBytes);
         this.#arrivals.queueRecords(found);
         const dueSeconds = found.dueSeconds ?? found.medianTimeSeconds ?? 0;
         return given.isNew ? [{ ...given, dueSeconds }] : [];

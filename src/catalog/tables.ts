@@ -39,18 +39,18 @@ export class Tables {
     this.content = new ContentTable(database);
     this.seen = seen;
     this.placements = placements;
-    this.counts = new StateTotals(this.content.totals());
+    this.counts = new StateTotals(database);
     this.replicasRequired = replicasRequired;
     this.nowMs = clock.nowMs;
     this.surelyMs = clock.surelyMs;
   }
 
   readonly transaction = <T>(operation: string, work: () => T): T => {
-    const putBack = [this.counts.remember(), this.seen.remember(), this.placements.counts.remember()];
+    const putBack = [this.seen.remember(), this.placements.counts.remember()];
     try {
       return this.database.transaction(work).immediate();
     } catch (cause) {
-      // The totals follow the transaction: what was rolled back was not counted.
+      // The lengths of queues follow the transaction: what was rolled back was not counted.
       for (const put of putBack) put();
       throw catalogFault(operation, cause, this.database.name);
     }
@@ -72,8 +72,6 @@ export class Tables {
     const state = isStored ? 'stored' : this.placements.heldCopies(sequence) > 0 ? 'spooled' : 'seen';
     if (state !== entry.state) {
       this.content.setState(sequence, state, isStored ? this.nowMs() : null);
-      this.counts.leave(entry);
-      this.counts.enter(state, entry.sizeBytes);
     }
     if (state === 'seen') {
       this.seen.add({ ...entry, medianTimeSeconds: entry.medianTimeSeconds ?? 0 }, this.nowMs());

@@ -129,7 +129,7 @@ export class UnminedLedger {
    * has, or that another place holds, stays.
    */
   recordEvicted(entries: readonly ContentEntry[], reason: UnminedEvictionReason): ContentEntry[] {
-    const { content, placements, counts, nowMs, transaction } = this.#tables;
+    const { content, placements, nowMs, transaction } = this.#tables;
     return transaction('record unmined evictions', () =>
       entries.filter(({ sequence }) => {
         const entry = content.at(sequence);
@@ -140,7 +140,6 @@ export class UnminedLedger {
         this.#recordEviction.run(...names, sequence, sizeBytes, transactionId, medianTimeSeconds, nowMs(), reason);
         placements.forget(sequence);
         content.remove(sequence);
-        counts.leave(entry);
         return true;
       }),
     );

@@ -164,7 +164,7 @@ export class WithheldLedger {
 
   /** Nothing of it is held, queued or placed any more. */
   #takeOut(name: ContentName): void {
-    const { seen, placements, content, counts } = this.#tables;
+    const { seen, placements, content } = this.#tables;
     const custom = this.#custom;
     seen.remove(name.versionHash);
     custom.forget(name.versionHash);
@@ -173,8 +173,6 @@ export class WithheldLedger {
     placements.forget(entry.sequence);
     if (entry.state === 'seen') return;
     content.setState(entry.sequence, 'seen', null);
-    counts.leave(entry);
-    counts.enter('seen', entry.sizeBytes);
   }
 
   /** Nothing is held of it until it is found: every backend is to get it, and what is on chain is fetched again. */

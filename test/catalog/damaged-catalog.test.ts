@@ -9,7 +9,7 @@ import { cli } from '../cli/cli-in-process.ts';
 import { NEVER, sampleBlob } from '../sample-blobs.ts';
 import { rotPage } from '../storage/local/rot.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { MIGRATIONS } from './catalog-in-folder.ts';
+import { MIGRATIONS, spooled } from './catalog-in-folder.ts';
 
 const BLOBS = [sampleBlob('a', 3_000), sampleBlob('b', 90_000), sampleBlob('c', 10)];
 
@@ -75,6 +75,22 @@ describe.each(['header', 'contents'] as const)('a catalog with damaged %s', (wha
     expect(catalog.totals()).toMatchObject({ spooled: 3 });
     catalog.close();
   });
+});
+
+test('damage that the start does not meet is told by the first reading that does', () => {
+  const folder = temporaryFolder();
+  const names = Array.from({ length: 500 }, (_, index) => spooled(String(index)));
+  const catalog = open(folder, false);
+  catalog.recordSpooled(names);
+  catalog.close();
+  const path = join(folder, 'catalog.sqlite');
+  rotPage(path, 'content');
+  const again = open(folder, false);
+  expect(again.totals()).toMatchObject({ spooled: 500 });
+  expect(() => names.map(({ versionHash }) => again.find(versionHash))).toThrow(
+    expect.objectContaining({ code: 'catalog/damaged', message: expect.stringContaining(path) }),
+  );
+  again.close();
 });
 
 test('a damaged catalog and damaged rows at once: rebuild reads what it can, and goes on', async () => {

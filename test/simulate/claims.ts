@@ -28,6 +28,11 @@ WHERE kind = 5 AND state = 1 AND configured = 1`;
 const LOCAL = `
 SELECT object FROM copy JOIN backend ON backend.id = backend_id WHERE kind = 5 AND backend.name = 'local'`;
 const NAME = 'SELECT version_hash, hash_type FROM content WHERE sequence = ?';
+const TOTALS = `
+SELECT value ->> 'count' AS told, value ->> 'bytes' AS told_bytes,
+  (SELECT COUNT(*) FROM content WHERE name = 'contents/' || state) AS counted,
+  (SELECT COALESCE(SUM(size_bytes), 0) FROM content WHERE name = 'contents/' || state) AS counted_bytes
+FROM fact WHERE name GLOB 'contents/*' AND (told <> counted OR told_bytes <> counted_bytes)`;
 const STORED_SEQUENCES = 'SELECT sequence FROM content WHERE state = 2';
 const BACKEND = 'SELECT name FROM backend WHERE id = ?';
 const LOST = 'SELECT version_hash, hash_type FROM lost WHERE revoked_ms IS NULL';
@@ -44,6 +49,7 @@ export class Claims {
   readonly #good: Database.Statement;
   readonly #local: Database.Statement;
   readonly #name: Database.Statement;
+  readonly #totals: Database.Statement;
   readonly #storedSequences: Database.Statement;
   readonly #backend: Database.Statement;
   readonly #lost: Database.Statement;
@@ -63,6 +69,7 @@ export class Claims {
     this.#good = this.#catalog.prepare(GOOD).raw();
     this.#local = this.#catalog.prepare(LOCAL).pluck();
     this.#name = this.#catalog.prepare(NAME).raw();
+    this.#totals = this.#catalog.prepare(TOTALS);
     this.#storedSequences = this.#catalog.prepare(STORED_SEQUENCES).pluck();
     this.#backend = this.#catalog.prepare(BACKEND).pluck();
     this.#lost = this.#catalog.prepare(LOST).raw();
@@ -86,6 +93,11 @@ export class Claims {
     const { counted, stored } = this.#told;
     const short = stored.find((sequence) => (counted.get(sequence) ?? 0) < required);
     return short === undefined ? null : this.nameAt(short);
+  }
+
+  /** Totals that differ from a count of the rows, as the catalog has them. */
+  wrongTotals(): readonly unknown[] {
+    return this.#totals.all();
   }
 
   /** Contents that the data folder is said to have, by the numbers that the catalog gives them. */

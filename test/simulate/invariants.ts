@@ -373,6 +373,9 @@ export class Invariants {
   #checkStored(claims: Claims): void {
     const short = claims.storedWithFewer(this.#simulation.plan.replicasRequired);
     if (short !== null) this.#fail('stored', `${blobPath(short)} is called stored, and has too few copies that count`);
+    const [wrong] = claims.wrongTotals();
+    if (wrong !== undefined)
+      this.#fail('totals', `the catalog's totals are not what its rows say: ${JSON.stringify(wrong)}`);
   }
 
   /** A blob that left the data folder has a copy elsewhere, or the simulation took that copy just now. */

@@ -97,10 +97,11 @@ test('the cost model serves one call at a time: 60 ms a get by hash, 30 by txid,
   };
   const get = (name: string) => call(devnode, 'getnevmblobdata', [name, true]);
   expect(await timed(() => Promise.all([get(versionHash), get(versionHash), get(txid)]))).toBeGreaterThan(145);
+  // Behind the gets, which take one after the other, the list would come last.
   const order: string[] = [];
   await Promise.all([
-    get(versionHash).then(() => order.push('get')),
+    ...Array.from({ length: 5 }, () => get(versionHash).then(() => order.push('get'))),
     call(devnode, 'listnevmblobdata').then(() => order.push('list')),
   ]);
-  expect(order).toEqual(['list', 'get']);
+  expect(order.at(-1)).toBe('get');
 });

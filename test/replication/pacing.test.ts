@@ -91,9 +91,9 @@ describe('several places', () => {
   });
 
   test('one that answers no is followed at once', async () => {
-    const begun = performance.now();
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
     expect(await firstGood([async () => null, async () => 'next'], 10_000, NEVER)).toBe('next');
-    expect(performance.now() - begun).toBeLessThan(1_000);
   });
 
   test('all say no: nothing', async () => {

@@ -7,12 +7,13 @@ import { addressOf, Scene } from './archive-on-devnode.ts';
 async function archive() {
   const scene = await Scene.create({ env: { HOLDFAST_START_HEIGHT: '0', HOLDFAST_FINALITY: 'depth:1' } });
   await scene.start();
-  scene.mine(4, 3);
+  const [first] = scene.mine(4, 3);
   await scene.caughtUp();
   await scene.finalUpTo(scene.node.chain.tip.height);
   const attested = await cli(['attest', '--json'], { HOLDFAST_DATA_DIR: scene.dataDir });
   const { statement } = JSON.parse(attested.stdout) as { statement: { key: string } };
-  return { scene, key: statement.key };
+  // Blocks without a blob before them would make it a matter of luck whether two draws find two occurrences.
+  return { scene, key: statement.key, dense: ['--from', String(first?.height)] };
 }
 
 /** The audit of a person with a node, and nothing else of the archive. */
@@ -62,24 +63,23 @@ test('an audit of blobs that the archive has not got, or states of another chain
 });
 
 test('a blob that a rule of the archive leaves out is neither missing nor held', async () => {
-  const { scene } = await archive();
+  const { scene, dense } = await archive();
   const ruled = await before(scene, '/v1/blobs', 421, { code: 'blob/not-archived-by-rule', detail: 'too large' });
-  const found = await audit(scene, ruled, '--samples', '2', '--json');
+  const found = await audit(scene, ruled, ...dense, '--samples', '2', '--json');
   expect(found.code).toBe(0);
   const outcomes = { good: 0, absent: 0, 'not-archived-by-rule': 2, 'no-answer': 0 };
   expect(JSON.parse(found.stdout)).toMatchObject({ samples: 2, outcomes, heldAtLeast: 0 });
-  const shown = await audit(scene, ruled, '--samples', '2');
+  const shown = await audit(scene, ruled, ...dense, '--samples', '2');
   expect(shown.stdout).toContain('0 missing, 0 wrong bytes, 0 without proof, 0 withheld, 2 not archived by rule');
 });
 
 test('an unanswered blob is not missing, and an archive that stated nothing takes a range', async () => {
-  const { scene } = await archive();
+  const { scene, dense } = await archive();
   const busy = await before(scene, '/v1/blobs', 503, { code: 'blob/store-fault', detail: 'later' });
-  const found = await audit(scene, busy, '--samples', '2', '--json');
+  const found = await audit(scene, busy, ...dense, '--samples', '2', '--json');
   expect(found).toMatchObject({ code: 1, stdout: expect.stringContaining('"no-answer": 2') });
   const silent = await before(scene, '/v1/attestation', 404, { code: 'attestation/absent', detail: 'none' });
   expect(await audit(scene, silent)).toMatchObject({ code: 2, stderr: expect.stringContaining('has stated nothing') });
-  expect(
-    await audit(scene, silent, '--from', '0', '--to', String(scene.node.chain.tip.height), '--samples', '3'),
-  ).toMatchObject({ code: 0 });
+  const to = String(scene.node.chain.tip.height);
+  expect(await audit(scene, silent, ...dense, '--to', to, '--samples', '3')).toMatchObject({ code: 0 });
 });

@@ -37,9 +37,10 @@ const npm = (words: readonly string[], cwd: string) =>
   run('npm', [...words, '--no-audit', '--no-fund', '--loglevel=error', '--prefer-offline'], { cwd });
 const node = (words: readonly string[], cwd: string) => run(process.execPath, words, { cwd });
 
-function compile(file: string, more: readonly string[], cwd = folder) {
+/** Each file sees the packages that its own folder has. */
+function compile(files: readonly string[], more: readonly string[] = []) {
   const words = [
-    file,
+    ...files,
     '--strict',
     '--module',
     'nodenext',
@@ -50,7 +51,7 @@ function compile(file: string, more: readonly string[], cwd = folder) {
     ...NODE_TYPES,
     ...more,
   ];
-  return node([join(ROOT, 'node_modules/typescript/bin/tsc'), ...words], cwd);
+  return node([join(ROOT, 'node_modules/typescript/bin/tsc'), ...words], folder);
 }
 
 const PROGRAM = `
@@ -172,7 +173,7 @@ describe('the packed package', () => {
     'compiles under strict, with its declarations checked, and runs in an empty TypeScript project',
     async () => {
       await writeFile(join(folder, 'program.ts'), PROGRAM);
-      await compile('program.ts', []);
+      await compile(['program.ts']);
       const { stdout } = await node(['program.js'], folder);
       expect(stdout).toBe('listed true\n1,2,3\n');
     },
@@ -182,13 +183,17 @@ describe('the packed package', () => {
   test(
     'code in the documentation of the operations compiles against the package',
     async () => {
-      for (const [room, least] of [['node', 5] as const, ['reader', 1] as const, ['verify', 1] as const]) {
+      const rooms = [['node', 5] as const, ['reader', 1] as const, ['verify', 1] as const];
+      for (const [room, least] of rooms) {
         const text = await readFile(join(ROOT, 'src', room, 'README.md'), 'utf8');
         const blocks = [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = '']) => code);
         expect(blocks.length).toBeGreaterThanOrEqual(least);
-        await writeFile(join(folder, 'shown.ts'), blocks.join('\n'));
-        await compile('shown.ts', ['--noEmit']);
+        await writeFile(join(folder, `shown-${room}.ts`), blocks.join('\n'));
       }
+      await compile(
+        rooms.map(([room]) => `shown-${room}.ts`),
+        ['--noEmit'],
+      );
     },
     SLOW_MS,
   );
@@ -262,18 +267,26 @@ describe('the packages for programs that run no archive', () => {
   const { atEnd, close } = new SharedByTests();
   let archive: string;
 
+  // Programs that start once for all of the packages: what they do for one costs less than their start.
   beforeAll(async () => {
+    const built = SMALL_PACKAGES.map((name) => join(ROOT, 'dist/packages', name));
+    await npm(['pack', '--pack-destination', folder, ...built], folder);
+    const { url, stop } = await startPackaged();
+    atEnd(stop);
+    archive = url;
+    const devnode = await createDevnode({ port: 0, username: 'devnode', password: 'devnode', blocksEveryMs: null });
+    atEnd(() => devnode.close());
+    const addresses = { 'http://127.0.0.1:18370': devnode.url, 'http://127.0.0.1:8080': archive };
     for (const name of SMALL_PACKAGES) {
       const project = join(folder, `with-${name}`);
       await mkdir(project);
       await writeFile(join(project, 'package.json'), '{"name":"empty","private":true,"type":"module"}');
-      await npm(['pack', '--pack-destination', project, join(ROOT, 'dist/packages', name)], project);
-      await npm(['install', `./holdfast-${name}-${(await manifestOf(name)).version}.tgz`], project);
+      await npm(['install', await packedOf(name)], project);
+      const readme = join(project, 'node_modules/@holdfast', name, 'README.md');
+      await writeFile(join(project, 'example.ts'), exampleIn(readme, addresses));
       projects.set(name, project);
     }
-    const { url, stop } = await startPackaged();
-    atEnd(stop);
-    archive = url;
+    await compile([...projects.values()].map((project) => join(project, 'example.ts')));
   }, SLOW_MS);
   afterAll(close);
 
@@ -281,6 +294,8 @@ describe('the packages for programs that run no archive', () => {
     z
       .looseObject({ name: z.string(), version: z.string() })
       .parse(JSON.parse(await readFile(join(ROOT, 'dist/packages', name, 'package.json'), 'utf8')));
+  const packedOf = async (name: SmallPackage) =>
+    join(folder, `holdfast-${name}-${(await manifestOf(name)).version}.tgz`);
 
   test.each(SMALL_PACKAGES)('@holdfast/%s brings few packages and few bytes', (name) => {
     const modules = join(projectOf(name), 'node_modules');
@@ -289,24 +304,10 @@ describe('the packages for programs that run no archive', () => {
     expect(bytesUnder(modules)).toBeLessThanOrEqual(LIMITS[name].bytes);
   });
 
-  test.each(SMALL_PACKAGES)(
-    'the example of @holdfast/%s compiles under strict and runs',
-    async (name) => {
-      const devnode = await createDevnode({ port: 0, username: 'devnode', password: 'devnode', blocksEveryMs: null });
-      try {
-        const project = projectOf(name);
-        const readme = join(project, 'node_modules/@holdfast', name, 'README.md');
-        const addresses = { 'http://127.0.0.1:18370': devnode.url, 'http://127.0.0.1:8080': archive };
-        await writeFile(join(project, 'example.ts'), exampleIn(readme, addresses));
-        await compile('example.ts', [], project);
-        const { stdout } = await run(process.execPath, ['example.js'], { cwd: project });
-        expect(stdout).toMatch(/^(keccak256, 5 bytes|listed [0-9a-f]{64} 5|\d+ verified bytes)\n$/);
-      } finally {
-        await devnode.close();
-      }
-    },
-    SLOW_MS,
-  );
+  test.each(SMALL_PACKAGES)('the example of @holdfast/%s, which compiled under strict, runs', async (name) => {
+    const { stdout } = await node(['example.js'], projectOf(name));
+    expect(stdout).toMatch(/^(keccak256, 5 bytes|listed [0-9a-f]{64} 5|\d+ verified bytes)\n$/);
+  });
 
   test('@holdfast/client says on an older Node which one it needs, and loads nothing before that', async () => {
     const older = 'Object.defineProperty(process.versions,"node",{value:"20.20.2"})';
@@ -324,7 +325,7 @@ describe('the packages for programs that run no archive', () => {
   test.each(SMALL_PACKAGES)(
     'publint and are-the-types-wrong find nothing in @holdfast/%s',
     async (name) => {
-      const packed = join(projectOf(name), `holdfast-${name}-${(await manifestOf(name)).version}.tgz`);
+      const packed = await packedOf(name);
       await node([join(ROOT, 'node_modules/publint/src/cli.js'), 'run', packed, '--strict'], ROOT);
       const attw = join(ROOT, 'node_modules/@arethetypeswrong/cli/dist/index.js');
       await node([attw, packed, '--profile', 'esm-only'], ROOT);

@@ -33,7 +33,8 @@ const PEER_QUESTIONS = 10;
 export const REHASH_MS = HOUR_MS;
 
 export interface ArchiverModules {
-  readonly plan: Plan;
+  /** With the settings as they are now. */
+  readonly plan: () => Plan;
   readonly root: string;
   readonly hasher: BlobHasher;
   readonly nodes: readonly SimulatedNode[];
@@ -48,6 +49,8 @@ export interface ArchiverModules {
 
 /** One life of the archiver's process, from its start to its end, by whatever that comes. */
 export interface Life {
+  /** With the settings of this process. */
+  readonly plan: Plan;
   readonly archive: Archive;
   readonly catalog: Catalog;
   readonly store: LocalStore;
@@ -140,7 +143,8 @@ export class Archiver {
   }
 
   async #open(closing: Closing, signal: AbortSignal): Promise<Life> {
-    const { plan, hasher, log: write } = this.#modules;
+    const { hasher, log: write } = this.#modules;
+    const plan = this.#modules.plan();
     const folder = await DataFolder.claim(this.folder);
     closing.push(() => folder.release());
     const store = await LocalStore.open(folder.path);
@@ -213,7 +217,7 @@ export class Archiver {
       [...upkeepJobs(archive), backfillJob(archive, { openSource, alone: null }), attestJob(archive)],
       { log, nowMs: SYSTEM_CLOCK.wallMs },
     );
-    return { archive, catalog, store, conditions, jobs, folder: folder.path, signal };
+    return { plan, archive, catalog, store, conditions, jobs, folder: folder.path, signal };
   }
 }
 

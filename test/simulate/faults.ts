@@ -4,7 +4,7 @@ import { messageOf } from '../../src/core/blob/errors.ts';
 import type { VersionHash } from '../../src/core/blob/ids.ts';
 import type { AnswerFault } from '../../src/devnode/faults/fault.ts';
 import type { Pair } from './coverage.ts';
-import type { FaultKind, PlannedEvent } from './plan.ts';
+import type { FaultKind, PlannedEvent, Settings } from './plan.ts';
 import { SeededRandom } from './random.ts';
 import { filesBelow } from './simulated-disk.ts';
 import { NODE_LATENCY_MS, type SimulatedNode } from './simulated-node.ts';
@@ -141,6 +141,9 @@ export class Faults {
         return null;
       case 'store-removed':
         return store === null ? null : this.#unname(store, random);
+      case 'settings-changed':
+        this.#changeSettings(random);
+        return null;
       case 'store-unpins':
         if (store?.kind === 'kubo') store.unpin(anyBlob(store, random));
         return null;
@@ -240,22 +243,38 @@ export class Faults {
     const { plan, configured } = simulation;
     const others = configured.filter((one) => one !== store).length;
     if (others === configured.length) return null;
-    // Settings with fewer places than copies are refused.
-    const isEnough = others + (plan.mode === 'keep' ? 1 : 0) >= plan.replicasRequired;
-    if (!isEnough || (plan.mode === 'cache' && others === 0)) return null;
-    const restart = () => {
-      if (simulation.life !== null) simulation.stop(random.between(1_000, 600_000));
-      else {
-        simulation.kill(false);
-        this.#startAfter(random);
-      }
-    };
+    if (!isPossible(plan, others)) return null;
     simulation.unnamed.add(store);
-    restart();
+    this.#restart(random);
     return () => {
       simulation.unnamed.delete(store);
-      restart();
+      this.#restart(random);
     };
+  }
+
+  #restart(random: SeededRandom): void {
+    if (this.#simulation.life !== null) this.#simulation.stop(random.between(1_000, 600_000));
+    else {
+      this.#simulation.kill(false);
+      this.#startAfter(random);
+    }
+  }
+
+  /** Places of copies, how many of them there must be, what is final, and how much room there is. */
+  #changeSettings(random: SeededRandom): void {
+    const { plan, configured } = this.#simulation;
+    const mode = random.chance(0.4) ? random.pick(['keep', 'cache'] as const) : plan.mode;
+    const changed: Settings = {
+      mode,
+      replicasRequired: random.between(1, 2),
+      finality: random.chance(0.4) ? random.pick(['chainlock', 'depth:2', 'depth:5']) : plan.finality,
+      budgetBytes: mode === 'cache' ? random.pick([null, 80_000, 600_000]) : null,
+      cacheBytes: random.pick([0, 1_000_000]),
+    };
+    if (!isPossible(changed, configured.length)) return;
+    this.#simulation.note(`settings ${JSON.stringify(changed)}`);
+    this.#simulation.plan = { ...plan, ...changed };
+    this.#restart(random);
   }
 
   #leave(node: SimulatedNode): Ending {
@@ -330,7 +349,7 @@ export class Faults {
     const { disk, truth, time } = this.#simulation;
     const name = this.#anyFile(random)?.slice(-64);
     if (name === undefined) return;
-    disk.unreadable.add(name);
+    disk.unreadable.set(name, time.steadyMs);
     truth.harmedFiles.set(name, time.steadyMs);
   }
 
@@ -371,6 +390,11 @@ export class Faults {
     truth.touched.add(versionHash);
     done.catch((error: unknown) => this.#simulation.note(`${kind}: ${messageOf(error)}`));
   }
+}
+
+/** Settings with fewer places than copies are refused, and a cache without any other place. */
+function isPossible({ mode, replicasRequired }: Settings, stores: number): boolean {
+  return mode === 'cache' ? stores >= replicasRequired && stores > 0 : stores + 1 >= replicasRequired;
 }
 
 function away(node: SimulatedNode): Ending {

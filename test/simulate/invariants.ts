@@ -1,4 +1,5 @@
-import { readFileSync, statSync } from 'node:fs';
+import { getEventListeners } from 'node:events';
+import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { messageOf } from '../../src/core/blob/errors.ts';
 import { type ContentName, parseVersionHash, type VersionHash } from '../../src/core/blob/ids.ts';
 import { type GivenBlob, type NotGiven, ROOM_IS_MADE } from '../../src/view/archive-view.ts';
@@ -18,12 +19,17 @@ const SLACK_MS = 5 * 60_000;
 const LOOK_MS = 60_000;
 /** Files of the archiver are read this often. */
 const LOCAL_MS = 2 * 3_600_000;
+/** After its loss a catalog has been made again, out of what is here, within this. */
+const REMADE_WITHIN_MS = 2 * 3_600_000;
 /** A place that is healthy again is let in again within this. */
 const LET_IN_MS = 2 * 3_600_000;
 /** A place that cannot give so many objects may be reported as not answering at all. */
 const MAX_UNREADABLE = 20;
 /** Bytes in the file of small blobs besides them, and those of blobs that are on their way. */
 const BESIDES_BYTES = 400_000;
+const OPEN_FILES = '/proc/self/fd';
+/** More of anything is a leak. */
+const MAX_AT_REST = 60;
 /** A blob that could be had for so long, and is nowhere, was missed. */
 const CHANCE_MS = 2 * 3_600_000;
 
@@ -37,6 +43,8 @@ export class Invariants {
   #checkedMs = 0;
   #localMs = 0;
   #finalHeight = -1;
+  /** When a height was last compared with what each node has said. */
+  #finalMs = Number.NEGATIVE_INFINITY;
   readonly #lost = new Set<VersionHash>();
   #local: ReadonlySet<number> = new Set();
   /** Copies that were called good at the last look, by place and path. */
@@ -46,6 +54,8 @@ export class Invariants {
   readonly #looked = new Map<string, { readonly begunMs: number; readonly seenMs: number | null }>();
   /** Bytes of stores that were compared with the truth. */
   readonly #compared = new WeakSet<Uint8Array>();
+  /** Losses of a store when a copy was last found there: it is there until more is taken. */
+  readonly #found = new WeakMap<GoodCopy, number>();
   /** Contents of which the archiver had a copy once. */
   readonly #saved = new Set<VersionHash>();
   /** For how long each could have been fetched. */
@@ -61,6 +71,7 @@ export class Invariants {
     this.#claims?.close();
     this.#claims = null;
     this.#finalHeight = -1;
+    this.#finalMs = Number.NEGATIVE_INFINITY;
     this.#local = new Set();
     this.#claimed = new Set();
     this.#isScrubbing = false;
@@ -175,13 +186,14 @@ export class Invariants {
 
   /** After everything has ended well, and long enough. */
   checkWhole(): void {
-    const { truth, nodes, peers, life, plan } = this.#simulation;
+    const { truth, nodes, peers, life } = this.#simulation;
     const claims = this.#claims;
     if (life === null || claims === null) {
       this.#fail('running', 'the archiver does not run at the end');
       return;
     }
     this.#check(claims);
+    this.#checkBounded(life);
     const good = claims.good();
     const stored = claims.stored();
     const lost = new Set(claims.lost().map(({ versionHash }) => versionHash));
@@ -202,10 +214,10 @@ export class Invariants {
       const isSomewhere =
         isListed || isAtPeer || this.#stores().some((store) => truth.isTrue(content, store.held(content)));
       const what = `${content.hashType} ${versionHash} of block ${height}`;
-      if (isSomewhere && !(stored.has(versionHash) && whole >= plan.replicasRequired)) {
+      if (isSomewhere && !(stored.has(versionHash) && whole >= life.plan.replicasRequired)) {
         this.#fail('whole', `${what} can be had, and is not whole: ${whole} copies`);
       }
-      if (stored.has(versionHash) && whole < plan.replicasRequired) {
+      if (stored.has(versionHash) && whole < life.plan.replicasRequired) {
         this.#fail('whole', `${what} is called stored with ${whole} copies after everything was read again`);
       }
       const isWalked = height >= lowest || this.#isRecorded(content, height);
@@ -224,6 +236,21 @@ export class Invariants {
     }
   }
 
+  /** An archiver at rest waits for few things: what nothing ends any more adds up over years. */
+  #checkBounded({ signal, folder, conditions }: Life): void {
+    const { time } = this.#simulation;
+    const counts = {
+      'timers and calls': time.waitingOf('archiver'),
+      'listeners for its end': getEventListeners(signal, 'abort').length,
+      'open files': openBelow(folder),
+      conditions: conditions.all().length,
+    };
+    this.#simulation.note(`bounded ${JSON.stringify(counts)}`);
+    for (const [what, count] of Object.entries(counts)) {
+      if (count > MAX_AT_REST) this.#fail('bounded', `${count} ${what} at rest`);
+    }
+  }
+
   /** Whether a record of this occurrence lies at a store: an archive that was restored from there knows it. */
   #isRecorded({ hashType, versionHash }: SubmittedContent, height: number): boolean {
     const path = `occurrences/${hashType}/${versionHash}/${height}-`;
@@ -232,7 +259,7 @@ export class Invariants {
 
   /** Long enough after a start, the data folder holds exactly the files of the catalog, within its limit. */
   checkBooks(): void {
-    const { life, plan, archiver, disk } = this.#simulation;
+    const { life, archiver, disk } = this.#simulation;
     const claims = this.#claims;
     if (life === null || claims === null) {
       this.#fail('running', 'the archiver does not run after its last start');
@@ -247,13 +274,15 @@ export class Invariants {
     for (const name of [...files, ...claims.rows()]) {
       // A blob that is taken down and not purged may stay where it was.
       if (withheld.has(name.versionHash)) continue;
-      // A file that cannot be read stays outside of a catalog that was made again: the archive counts it as unreadable.
-      if (disk.unreadable.has(name.versionHash)) continue;
+      // A file that could not be read when the catalog was made again stays outside of it: the archive counts it as unreadable.
+      const unreadableMs = disk.unreadable.get(name.versionHash) ?? Number.POSITIVE_INFINITY;
+      if (unreadableMs < this.#simulation.catalogLostMs + REMADE_WITHIN_MS) continue;
       const sequence = claims.sequenceOf(name);
       if (sequence === null || !local.has(sequence)) {
         this.#fail('books', `${blobPath(name)} lies in the data folder, and is in no books`);
       }
     }
+    const { plan } = life;
     if (plan.mode !== 'cache' || plan.budgetBytes === null) return;
     const sizes = filesBelow(`${archiver.folder}/blobs`)
       .filter((path) => !path.includes('/damaged/') && !/-(wal|shm)$/.test(path))
@@ -316,7 +345,11 @@ export class Invariants {
 
   #checkCopy(copy: GoodCopy): void {
     const store = this.#stores().find(({ id }) => id === copy.backend);
-    if (store === undefined || this.#isThere(copy)) return;
+    if (store === undefined || this.#found.get(copy) === store.taken) return;
+    if (this.#isThere(copy)) {
+      this.#found.set(copy, store.taken);
+      return;
+    }
     const path = blobPath(copy.name);
     const harmedMs = store.harmed.get(path) ?? null;
     if (harmedMs === null) this.#fail('copy', `${path} counts as good at ${store.id}, and is not there`);
@@ -338,7 +371,7 @@ export class Invariants {
   }
 
   #checkLocal(claims: Claims, files: ReadonlyMap<string, string>, name: ContentName): void {
-    const { truth, plan, disk } = this.#simulation;
+    const { truth, life, disk } = this.#simulation;
     if (this.#isHere(claims, files, name)) {
       truth.unharm(name.versionHash);
       return;
@@ -346,7 +379,7 @@ export class Invariants {
     const harmedMs = truth.harmedFiles.get(name.versionHash) ?? null;
     if (harmedMs === null) this.#fail('copy', `${blobPath(name)} counts as good in the data folder, and is not there`);
     // A cache is not scrubbed: what it has lies elsewhere too.
-    else if (plan.mode === 'keep' && !disk.unreadable.has(name.versionHash) && this.#isSeen('local', harmedMs)) {
+    else if (life?.plan.mode === 'keep' && !disk.unreadable.has(name.versionHash) && this.#isSeen('local', harmedMs)) {
       this.#fail('copy', `${blobPath(name)} counts as good in the data folder, is not there, and was scrubbed since`);
     }
   }
@@ -371,7 +404,7 @@ export class Invariants {
   }
 
   #checkStored(claims: Claims): void {
-    const short = claims.storedWithFewer(this.#simulation.plan.replicasRequired);
+    const short = claims.storedWithFewer(this.#simulation.life?.plan.replicasRequired ?? 0);
     if (short !== null) this.#fail('stored', `${blobPath(short)} is called stored, and has too few copies that count`);
     const [wrong] = claims.wrongTotals();
     if (wrong !== undefined)
@@ -407,16 +440,23 @@ export class Invariants {
     const { life, time } = this.#simulation;
     const height = life?.archive.finalHeight(false) ?? null;
     if (life === null || height === null || height === this.#finalHeight) return;
+    const since = { height: this.#finalHeight, ms: this.#finalMs };
     this.#finalHeight = height;
-    this.#checkFinalAt(life, height, time.steadyMs - SLACK_MS);
+    this.#finalMs = time.steadyMs - SLACK_MS;
+    this.#checkFinalAt(life, height, this.#finalMs, since);
   }
 
   /**
    * A block is final when the network says so; where depth decides, when no node has said that it is on another branch.
-   * What a node said after `knownMs` may not have been heard.
+   * What a node said after `knownMs` may not have been heard. `since`: the height and the moment of the last comparison.
    */
-  #checkFinalAt({ catalog }: Life, height: number, knownMs: number): void {
-    const { truth, plan, nodes } = this.#simulation;
+  #checkFinalAt(
+    { catalog, plan }: Life,
+    height: number,
+    knownMs: number,
+    since = { height: -1, ms: Number.NEGATIVE_INFINITY },
+  ): void {
+    const { truth, nodes } = this.#simulation;
     const walked = catalog.chain.blockAt(height);
     if (walked === null) return;
     if (plan.finality === 'chainlock') {
@@ -434,6 +474,7 @@ export class Invariants {
         (said) =>
           said.height <= height &&
           said.atMs < knownMs &&
+          (said.height > since.height || said.atMs >= since.ms) &&
           catalog.chain.blockAt(said.height)?.hash !== said.hash &&
           said.height >= FIRST_HEIGHT &&
           isElsewhere(said.height),
@@ -490,13 +531,13 @@ export class Invariants {
   }
 
   #askSafety(content: SubmittedContent): void {
-    const { life, truth, plan } = this.#simulation;
+    const { life, truth } = this.#simulation;
     const answer = life?.archive.chainView.storedAndFinal([content.versionHash]);
     if (answer?.kind !== 'told' || answer.safe[0] !== true) return;
     if (truth.withheld.has(content.versionHash)) {
       this.#fail('check_vh', `${content.versionHash} is withheld, and true`);
     }
-    if (plan.finality !== 'chainlock') return;
+    if (life?.plan.finality !== 'chainlock') return;
     const { tree, locks } = truth.main.chain;
     const height = truth.mined().get(content.versionHash);
     if (height === undefined || height > (locks.bestBlock?.height ?? -1) || tree.at(height) === null) {
@@ -505,13 +546,13 @@ export class Invariants {
   }
 
   #askLastBlock(lowest: number): void {
-    const { life, truth, plan } = this.#simulation;
+    const { life, truth } = this.#simulation;
     const claims = this.#claims;
     if (life === null || claims === null) return;
     const answer = life.archive.chainView.lastBlock();
     if (answer.kind !== 'found') return;
     const { height, hash } = answer.block;
-    if (plan.finality === 'chainlock' && truth.main.chain.tree.at(height)?.hash !== hash) {
+    if (life.plan.finality === 'chainlock' && truth.main.chain.tree.at(height)?.hash !== hash) {
       this.#fail('lastblock', `block ${height} ${hash} is no block of the chain`);
       return;
     }
@@ -613,4 +654,18 @@ export class Invariants {
   #fail(invariant: string, message: string): void {
     this.#simulation.fail(invariant, message);
   }
+}
+
+/** Linux alone tells which files a process has open; 0 elsewhere. */
+function openBelow(folder: string): number {
+  if (!existsSync(OPEN_FILES)) return 0;
+  const targets = readdirSync(OPEN_FILES).flatMap((descriptor) => {
+    try {
+      return [readlinkSync(`${OPEN_FILES}/${descriptor}`)];
+    } catch {
+      // The one that lists the folder is closed by now.
+      return [];
+    }
+  });
+  return targets.filter((target) => target.startsWith(folder)).length;
 }

@@ -7,6 +7,7 @@ import { createNodeHasher } from '../../src/hashing/index.ts';
 import { makeDurableFolder } from '../../src/storage/local/durable-file.ts';
 import { nameOfMine } from '../left-folders.ts';
 import { temporaryParent } from '../temporary-parent.ts';
+import { knowingHashes } from './known-hashes.ts';
 import { isFault, only, type Plan, planOf, THEMES, withPlantedLoss } from './plan.ts';
 import { ALL, inShares, shareOf } from './shares.ts';
 import { replaceMachine, type World } from './simulated-process.ts';
@@ -24,6 +25,8 @@ const { values } = parseArgs({
     kinds: { type: 'string' },
     /** Every seed has this theme. */
     theme: { type: 'string' },
+    /** Each seed stands for a few hours in which much happens. */
+    short: { type: 'boolean', default: false },
     /** Each seed again: another digest is a failure. */
     twice: { type: 'boolean', default: false },
     /** Into each seed a loss that must be found. */
@@ -64,7 +67,7 @@ if (Number(values.jobs) > 1) {
 
 const root = mkdtempSync(join(temporaryParent(), nameOfMine('simulation')));
 process.on('exit', () => rmSync(root, { recursive: true, force: true }));
-const hasher = await createNodeHasher();
+const hasher = knowingHashes(await createNodeHasher());
 // The parent folder of all seeds is made durable once, with the machine's own means.
 await makeDurableFolder(root);
 
@@ -113,10 +116,11 @@ async function main(): Promise<number> {
   const trace = values.trace ? say : null;
   const { theme = null } = values;
   if (theme !== null && !(theme in THEMES)) throw new Error(`themes: ${Object.keys(THEMES).join(', ')}`);
-  const choice = { kinds: values.kinds?.split(',').filter(isFault) ?? null, theme };
+  const choice = { kinds: values.kinds?.split(',').filter(isFault) ?? null, theme, isShort: values.short };
   const told = { kinds: values.kinds, theme: values.theme };
   const chosen = Object.entries(told)
     .map(([name, value]) => (value === undefined ? '' : ` --${name} ${value}`))
+    .concat(values.short ? [' --short'] : [])
     .join('');
   const begunMs = realMs();
   const share = values.share === undefined ? ALL : shareOf(values.share);

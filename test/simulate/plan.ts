@@ -29,6 +29,7 @@ export const FAULTS = [
   'store-deleted',
   'store-moved',
   'store-removed',
+  'settings-changed',
   'store-unpins',
   'store-lists-wrongly',
   'store-shared',
@@ -75,19 +76,23 @@ export interface PlannedEvent {
   readonly kind: FaultKind;
 }
 
+/** Choices of the operator, who may make others and start the archiver again. */
+export interface Settings {
+  readonly mode: 'keep' | 'cache';
+  readonly replicasRequired: number;
+  readonly finality: string;
+  readonly budgetBytes: number | null;
+  readonly cacheBytes: number;
+}
+
 /** One archive, its surroundings, and what happens to them: all of it follows from the seed. */
-export interface Plan {
+export interface Plan extends Settings {
   readonly seed: number;
   readonly days: number;
   readonly nodes: number;
   readonly stores: readonly { readonly id: string; readonly kind: 's3' | 'kubo' }[];
-  readonly mode: 'keep' | 'cache';
-  readonly replicasRequired: number;
-  readonly finality: string;
   readonly blockSeconds: number;
   readonly blobsPerBlock: number;
-  readonly budgetBytes: number | null;
-  readonly cacheBytes: number;
   /** Share of blobs that are larger than a row may be. */
   readonly shareOfFiles: number;
   /** No setting says where the walk begins: it begins at the start of the window. */
@@ -190,7 +195,7 @@ export const THEMES: Readonly<Record<string, Theme>> = {
   },
   configuration: {
     kinds: ['store-removed', 'store-removed', 'store-moved', 'stop', 'catalog-lost', 'store-rots', 'store-empty']
-      .concat(['store-shared', 'store-shared'])
+      .concat(['store-shared', 'store-shared', 'settings-changed', 'settings-changed'])
       .filter(isFault),
     leastMinutes: 30,
     world: (random) => ({
@@ -219,6 +224,14 @@ export const THEMES: Readonly<Record<string, Theme>> = {
     leastMinutes: 60,
     world: () => ({ stores: [S3], replicasRequired: 1 }),
   },
+  settings: {
+    kinds: ['settings-changed', 'settings-changed', 'store-gone', 'store-rots', 'crash', 'job-repair', 'file-rots'],
+    leastMinutes: 10,
+    world: (random) => ({
+      stores: random.pick([[S3], [S3, { id: 'store-2', kind: 's3' }]]),
+      shareOfFiles: 0.4,
+    }),
+  },
   clocks: {
     kinds: ['clock-steps', 'clock-drifts', 'clock-drifts', 'stop', 'store-gone', 'node-away'],
     world: () => ({}),
@@ -244,14 +257,20 @@ export interface Chosen {
   readonly kinds: readonly FaultKind[] | null;
   /** A name of `THEMES`. */
   readonly theme: string | null;
+  /** A few hours in which much happens, instead of days. */
+  readonly isShort: boolean;
 }
 
+const OF_THE_SEED: Chosen = { kinds: null, theme: null, isShort: false };
+const SHORT_DAYS = 1 / 8;
+
 /** Half of the seeds have a theme, the others a few kinds: two that meet often show more than forty that never do. */
-export function planOf(seed: number, chosen: Chosen = { kinds: null, theme: null }): Plan {
+export function planOf(seed: number, chosen: Chosen = OF_THE_SEED): Plan {
   const random = new SeededRandom(`plan ${seed}`);
   const theme = themeOf(random, chosen);
   const some = chosen.kinds ?? theme?.kinds ?? Array.from({ length: random.between(2, 6) }, () => random.pick(FAULTS));
-  const days = random.pick([0.5, 0.5, 1, 2]);
+  const longDays = random.pick([0.5, 0.5, 1, 2]);
+  const days = chosen.isShort ? SHORT_DAYS : longDays;
   const count = random.pick([0, 1, 1, 2, 2, 3]);
   const given = theme?.world(random) ?? {};
   const stores =
@@ -296,13 +315,15 @@ function eventsOf(
   leastMinutes: number,
 ): PlannedEvent[] {
   const lengthMs = days * DAY_MS;
+  const longestMs = Math.max(lengthMs / 2, leastMinutes * 60_000);
   const events: PlannedEvent[] = [];
   const count = random.between(1, 8 + 8 * days);
   for (let number = 1; number <= count; number += 1) {
     const before = events.at(-1);
     const [isNear, place] = [random.chance(0.4), random.next()];
     const atMs = before !== undefined && isNear ? before.atMs + place * before.forMs : place * lengthMs;
-    const forMs = Math.floor(Math.max(leastMinutes, 2 ** (random.next() * 8.5)) * 60_000);
+    const chanceMs = Math.floor(Math.max(leastMinutes, 2 ** (random.next() * 8.5)) * 60_000);
+    const forMs = Math.min(chanceMs, longestMs);
     events.push({ number, atMs: Math.floor(Math.min(atMs, lengthMs - 1)), forMs, kind: random.pick(kinds) });
   }
   return events.sort((a, b) => a.atMs - b.atMs || a.number - b.number);

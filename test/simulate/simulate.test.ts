@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 
@@ -34,4 +35,11 @@ test('two processes share the seeds, and tell together what they found', { timeo
   expect(said).toMatch(/npm run simulate -- --seed 48 --plant --events .* --trace/);
   expect(said).toMatch(/2 seeds, .*: 2 failed/);
   expect(code).toBe(1);
+});
+
+test('every claim holds in 200 short seeds', { timeout }, () => {
+  const jobs = String(Math.min(availableParallelism(), 4));
+  const { code, said } = simulate('--short', '--from', '1', '--seeds', '200', '--jobs', jobs);
+  expect(said).toMatch(/200 seeds, .*: 0 failed/);
+  expect(code).toBe(0);
 });

@@ -31,8 +31,8 @@ export class SimulatedDisk {
   isFull = false;
   /** No file can be read, or none can be written. */
   fails: 'never' | 'reading' | 'writing' = 'never';
-  /** Files by their names whose sectors cannot be read: until another file takes the name. */
-  readonly unreadable = new Set<string>();
+  /** Files by their names whose sectors cannot be read, and since when: until another file takes the name. */
+  readonly unreadable = new Map<string, number>();
   /** Called with each name that another file takes, or that is deleted; gives the undo for a power failure. */
   onRenewed: (name: string) => () => void = () => () => undefined;
   /** Blobs whose files it does not take, by the first digits of their names. */

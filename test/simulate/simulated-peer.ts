@@ -48,7 +48,7 @@ export class SimulatedPeer implements BackfillSource {
     if (this.health === 'lying') return { kind: 'bytes', candidates: [Buffer.from(`not ${versionHash}`)] };
     if (bytes === null || this.health === 'empty') return { kind: 'absent' };
     if (this.health === 'withholding') return { kind: 'withheld' };
-    return { kind: 'bytes', candidates: [Uint8Array.from(bytes)] };
+    return { kind: 'bytes', candidates: [new Uint8Array(bytes)] };
   }
 
   async size({ versionHash }: ContentName, signal: AbortSignal): Promise<ToldSize> {

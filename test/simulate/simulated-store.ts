@@ -66,6 +66,8 @@ export class SimulatedStore implements ObjectStore, Backend {
   changedMs = 0;
   /** Grows with every change of the objects here. */
   changes = 0;
+  /** Grows when an object that was here may be here no more, or with other bytes. */
+  taken = 0;
   readonly #time: SimulatedTime;
   readonly #random: SeededRandom;
 
@@ -91,6 +93,7 @@ export class SimulatedStore implements ObjectStore, Backend {
     this.#objects = new Map();
     this.poisoned.clear();
     this.changes += 1;
+    this.taken += 1;
   }
 
   get store(): ObjectStore {
@@ -109,6 +112,7 @@ export class SimulatedStore implements ObjectStore, Backend {
     this.#health = value;
     this.changedMs = this.#time.steadyMs;
     if (this.#shown === before) return;
+    this.taken += 1;
     for (const path of before.keys()) if (!this.#shown.has(path)) this.#harm(path);
     for (const [path, { isPinned, isRotten }] of this.#shown) {
       if (isPinned && !isRotten) this.#unharm(path);
@@ -143,7 +147,7 @@ export class SimulatedStore implements ObjectStore, Backend {
   rot(path: string): void {
     const kept = this.#shown.get(path);
     if (kept === undefined) return;
-    const bytes = Uint8Array.from(kept.bytes);
+    const bytes = new Uint8Array(kept.bytes);
     const at = this.#random.between(0, Math.max(bytes.length - 1, 0));
     bytes[at] = (bytes[at] ?? 0) ^ 1;
     kept.bytes = bytes;
@@ -164,7 +168,7 @@ export class SimulatedStore implements ObjectStore, Backend {
     const path = blobPath(name);
     if (this.#shown.has(path)) return;
     this.#shown.set(path, {
-      bytes: Uint8Array.from(bytes),
+      bytes: new Uint8Array(bytes),
       putMs: this.#time.steadyMs,
       isPinned: true,
       isRotten: false,
@@ -197,7 +201,7 @@ export class SimulatedStore implements ObjectStore, Backend {
 
   async put(object: NewObject, mode: PutMode, signal: AbortSignal): Promise<void> {
     const path = pathOf(keyOf(object));
-    const bytes = 'path' in object ? Buffer.from(object.text) : Uint8Array.from(object.bytes);
+    const bytes = 'path' in object ? Buffer.from(object.text) : new Uint8Array(object.bytes);
     await this.#answering('put', PUT_LATENCY, signal, path);
     const shown = this.#shown;
     const there = shown.get(path);
@@ -205,6 +209,7 @@ export class SimulatedStore implements ObjectStore, Backend {
       there.isPinned = true;
       return;
     }
+    if (there !== undefined) this.taken += 1;
     shown.set(path, { bytes, putMs: this.#time.steadyMs, isPinned: true, isRotten: false });
     this.#unharm(path);
   }
@@ -214,7 +219,7 @@ export class SimulatedStore implements ObjectStore, Backend {
     await this.#answering('get', 1, signal, path);
     const kept = this.#shown.get(path);
     if (kept === undefined) return null;
-    const bytes = Uint8Array.from(kept.bytes);
+    const bytes = new Uint8Array(kept.bytes);
     if (this.health === 'lying' && typeof key !== 'string') bytes[0] = (bytes[0] ?? 0) ^ 1;
     return bytes;
   }
@@ -283,12 +288,14 @@ export class SimulatedStore implements ObjectStore, Backend {
 
   #remove(path: string): boolean {
     this.changes += 1;
+    this.taken += 1;
     return this.#shown.delete(path);
   }
 
   #harm(path: string): void {
     this.harmed.set(path, this.#time.steadyMs);
     this.changes += 1;
+    this.taken += 1;
   }
 
   #unharm(path: string): void {

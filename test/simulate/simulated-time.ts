@@ -70,6 +70,11 @@ export class SimulatedTime {
     return entry;
   }
 
+  /** The number of events that it waits for. */
+  waitingOf(owner: Owner): number {
+    return [...this.#heap, ...this.#soon].filter((entry) => entry.owner === owner && entry.run !== null).length;
+  }
+
   /** The process is gone: nothing that it waited for comes any more. */
   dropOf(owner: Owner): void {
     for (const entry of [...this.#heap, ...this.#soon]) if (entry.owner === owner) entry.run = null;

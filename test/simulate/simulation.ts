@@ -45,6 +45,10 @@ export interface Outcome {
 const WALL_MS = BEGIN_SECONDS * 1_000;
 /** After the last fault: everything that can be reached is whole within this. */
 const WHOLE_WITHIN_MS = 10 * HOUR_MS;
+/** New blobs come so long after the last fault: those of a world in which nothing is wrong are saved, too. */
+const MORE_BLOBS_MS = 2 * HOUR_MS;
+/** Seconds between blocks at least, while they have no blobs. */
+const QUIET_BLOCK_SECONDS = 1_800;
 /** After a start nothing lies in the data folder that is in no books. */
 const SWEPT_WITHIN_MS = HOUR_MS;
 /** Time of the scrub on each day, as in an operator's schedule. */
@@ -56,7 +60,8 @@ const STOPS_WITHIN_MS = 10 * 60_000;
 
 /** One seed: a world, an archiver in it, what happens to both, and what must hold all the while. */
 export class Simulation {
-  readonly plan: Plan;
+  /** The settings in it may become others. */
+  plan: Plan;
   readonly time = new SimulatedTime(WALL_MS);
   readonly disk: SimulatedDisk;
   readonly truth: Truth;
@@ -69,8 +74,12 @@ export class Simulation {
   readonly commands: Commands;
   /** Requests that were on their way at this time may never have arrived. */
   killedMs = Number.NEGATIVE_INFINITY;
+  /** When the index was lost last. */
+  catalogLostMs = Number.NEGATIVE_INFINITY;
   /** No more blobs are submitted: what there is has time to become whole. */
   #isQuiet = false;
+  /** The last scrubs have begun. */
+  #isScrubbed = false;
   readonly #root: string;
   readonly #invariants: Invariants;
   readonly #faults: Faults;
@@ -108,7 +117,8 @@ export class Simulation {
     const log = trace === null ? null : (line: string) => trace(line.trimEnd());
     this.#invariants = new Invariants(this);
     this.archiver = new Archiver({
-      ...{ plan, root, hasher, log, nodes: this.nodes, peers: this.peers },
+      ...{ root, hasher, log, nodes: this.nodes, peers: this.peers },
+      plan: () => this.plan,
       stores: () => this.configured,
       opened: (life) => this.#invariants.atRest(life),
     });
@@ -166,8 +176,10 @@ export class Simulation {
     if (this.#violation === null) {
       this.#faults.endAll();
       this.note('all faults have ended');
-      await this.#until(endMs + WHOLE_WITHIN_MS / 2);
+      await this.#until(endMs + MORE_BLOBS_MS);
       this.#isQuiet = true;
+      await this.#until(endMs + WHOLE_WITHIN_MS / 2);
+      this.#isScrubbed = true;
       void this.#invariants.scrubTwice();
       await this.#until(endMs + WHOLE_WITHIN_MS);
       if (this.#violation === null) this.#invariants.checkWhole();
@@ -222,6 +234,7 @@ export class Simulation {
   /** The index is gone, and nothing else. */
   loseCatalog(): void {
     this.kill(false);
+    this.catalogLostMs = this.time.steadyMs;
     this.archiver.loseCatalog();
   }
 
@@ -280,13 +293,14 @@ export class Simulation {
 
   async #scrubDaily(): Promise<void> {
     this.time.after(DAY_MS, 'world', () => void this.#scrubDaily());
-    if (!this.#isQuiet && this.life !== null) await this.#invariants.scrub();
+    if (!this.#isScrubbed && this.life !== null) await this.#invariants.scrub();
   }
 
   #mineOn(): void {
     const random = this.#workRandom;
     const { blockSeconds, blobsPerBlock } = this.plan;
-    const afterSeconds = Math.ceil(blockSeconds * (0.5 + random.next()));
+    const seconds = this.#isQuiet ? Math.max(blockSeconds, QUIET_BLOCK_SECONDS) : blockSeconds;
+    const afterSeconds = Math.ceil(seconds * (0.5 + random.next()));
     this.time.after(afterSeconds * 1_000, 'world', () => {
       const { main } = this.truth;
       if (!this.#isQuiet) {

@@ -1,17 +1,21 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-const EVERY_MS = 25;
+const SHORTEST_MS = 10;
+const LONGEST_MS = 100;
+/** A pause is this share of the time that has gone by: what comes soon is seen soon, and a long wait costs few looks. */
+const SHARE = 0.1;
 
 /** Asks until the check holds (does not throw); after the time is up, the last complaint is the error. */
 export async function eventually<T>(check: () => Promise<T> | T, timeoutMs = 60_000): Promise<T> {
   // The wall clock is not used: that of a virtual machine steps.
-  const end = performance.now() + timeoutMs;
+  const begun = performance.now();
   for (;;) {
+    const goneMs = performance.now() - begun;
     try {
       return await check();
     } catch (error) {
-      if (performance.now() >= end) throw error;
+      if (goneMs >= timeoutMs) throw error;
     }
-    await pause(EVERY_MS);
+    await pause(Math.min(Math.max(goneMs * SHARE, SHORTEST_MS), LONGEST_MS));
   }
 }

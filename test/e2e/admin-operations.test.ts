@@ -8,9 +8,19 @@ import { LocalStore } from '../../src/storage/local/local-store.ts';
 import { atEndOfTest } from '../cleanup.ts';
 import { NEVER, sampleBlob } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { environmentOf, startArchive, startNode, stop, untilStored } from './archive-process.ts';
+import {
+  type ArchiveSetup,
+  environmentOf,
+  type RunningArchive,
+  startArchive,
+  startArchiveHere,
+  startNode,
+  stop,
+  untilStored,
+} from './archive-process.ts';
 import { eventually } from './eventually.ts';
-import { HoldfastProcess, holdfast } from './holdfast-process.ts';
+import { holdfastHere } from './holdfast-here.ts';
+import { HoldfastProcess } from './holdfast-process.ts';
 
 const jobs = z.object({ jobs: z.array(z.object({ id: z.string(), kind: z.string(), state: z.string() })) });
 
@@ -25,7 +35,7 @@ function overSocket(dataDir: string) {
 }
 
 /** An archive with a backend that takes every connection and never says a word: looking at it takes long. */
-async function withSilentBackend() {
+async function withSilentBackend<D extends RunningArchive>(start: (setup: ArchiveSetup) => Promise<D>) {
   const silent = createServer((socket) => socket.on('error', () => {}));
   await new Promise<void>((listening) => silent.listen(0, '127.0.0.1', listening));
   atEndOfTest(() => void silent.close());
@@ -39,7 +49,7 @@ async function withSilentBackend() {
     HOLDFAST_LOCAL_MODE: 'keep',
   };
   const setup = { dataDir: temporaryFolder(), node, env };
-  const daemon = await startArchive(setup);
+  const daemon = await start(setup);
   await untilStored(daemon, 22);
   const ask = overSocket(setup.dataDir);
   const running = async () =>
@@ -49,7 +59,7 @@ async function withSilentBackend() {
 
 test('the socket has every route that the port has', async () => {
   const setup = { dataDir: temporaryFolder(), node: await startNode() };
-  const daemon = await startArchive(setup);
+  const daemon = await startArchiveHere(setup);
   const described = z.object({ paths: z.record(z.string(), z.unknown()) });
   const overPort = described.parse(JSON.parse((await daemon.client.get('/openapi.json')).body.toString()));
   const near = described.parse((await overSocket(setup.dataDir)('/openapi.json')).body);
@@ -59,10 +69,10 @@ test('the socket has every route that the port has', async () => {
 
 describe('a job that takes long', () => {
   test('ends with the command that asked for it, when that is interrupted: exit code 130', async () => {
-    const { env, running, ask } = await withSilentBackend();
+    const { env, running, ask } = await withSilentBackend(startArchiveHere);
     const check = new HoldfastProcess(['check', '--read-data'], { env });
     await eventually(async () => expect(await running()).toHaveLength(1));
-    const second = await holdfast(['check'], { env });
+    const second = await holdfastHere(['check'], { env });
     expect([second.code, second.stderr]).toEqual([1, expect.stringContaining('A job of the kind check is under way')]);
     check.kill('SIGINT');
     expect((await check.ended).code).toBe(130);
@@ -71,7 +81,7 @@ describe('a job that takes long', () => {
   });
 
   test('outlives a command that was killed, and can be cancelled', async () => {
-    const { env, running, ask } = await withSilentBackend();
+    const { env, running, ask } = await withSilentBackend(startArchiveHere);
     const check = new HoldfastProcess(['check'], { env });
     await eventually(async () => expect(await running()).toHaveLength(1));
     check.kill('SIGKILL');
@@ -82,7 +92,7 @@ describe('a job that takes long', () => {
   });
 
   test('ends with its daemon and tells the command so: exit code 1, and the daemon stops in time', async () => {
-    const { env, daemon, running } = await withSilentBackend();
+    const { env, daemon, running } = await withSilentBackend(startArchiveHere);
     const check = new HoldfastProcess(['check'], { env });
     await eventually(async () => expect(await running()).toHaveLength(1));
     expect((await stop(daemon)).code).toBe(143);
@@ -91,7 +101,7 @@ describe('a job that takes long', () => {
   });
 
   test('ends with a killed daemon: the command says so in a sentence, and the next daemon starts clean', async () => {
-    const { env, daemon, running, setup } = await withSilentBackend();
+    const { env, daemon, running, setup } = await withSilentBackend(startArchive);
     const check = new HoldfastProcess(['check'], { env });
     await eventually(async () => expect(await running()).toHaveLength(1));
     await stop(daemon, 'SIGKILL');
@@ -99,9 +109,9 @@ describe('a job that takes long', () => {
     expect([code, stderr]).toEqual([1, expect.stringContaining('went away before the job was done')]);
     expect(stderr).not.toMatch(/^\s+at /m);
     expect(existsSync(join(setup.dataDir, 'admin.sock'))).toBe(true);
-    await startArchive(setup);
+    await startArchiveHere(setup);
     expect((await overSocket(setup.dataDir)('/admin/jobs')).body).toMatchObject({ jobs: [] });
-    expect(await holdfast(['run'], { env })).toMatchObject({ code: 2, stderr: expect.stringContaining('in use') });
+    expect(await holdfastHere(['run'], { env })).toMatchObject({ code: 2, stderr: expect.stringContaining('in use') });
   });
 });
 
@@ -109,7 +119,7 @@ describe('an operator', () => {
   test('changes how much is logged, at once and everywhere', async () => {
     const node = await startNode();
     const setup = { dataDir: temporaryFolder(), node };
-    const daemon = await startArchive(setup);
+    const daemon = await startArchiveHere(setup);
     const ask = overSocket(setup.dataDir);
     expect((await ask('/admin/log-level')).body).toEqual({ level: 'info' });
     expect((await ask('/admin/log-level', 'PUT', { level: 'loud' })).status).toBe(400);
@@ -125,7 +135,7 @@ describe('an operator', () => {
   test('drains it: nothing new is fetched, readiness says why, and it goes on when told to', async () => {
     const node = await startNode({ seedRecordedBlobs: true });
     const setup = { dataDir: temporaryFolder(), node };
-    const daemon = await startArchive(setup);
+    const daemon = await startArchiveHere(setup);
     await untilStored(daemon, 22);
     const ask = overSocket(setup.dataDir);
     expect((await ask('/admin/drain')).body).toMatchObject({ isDraining: false, isDone: false });
@@ -148,7 +158,7 @@ describe('an operator', () => {
   test('has it rebuilt beside its work: what was put back by hand is found', async () => {
     const node = await startNode();
     const setup = { dataDir: temporaryFolder(), node };
-    const daemon = await startArchive(setup);
+    const daemon = await startArchiveHere(setup);
     const blob = sampleBlob('put back by hand', 400_000);
     const elsewhere = temporaryFolder();
     const store = await LocalStore.open(elsewhere);
@@ -157,7 +167,7 @@ describe('an operator', () => {
     cpSync(join(elsewhere, 'blobs'), join(setup.dataDir, 'blobs'), { recursive: true });
     expect(readdirSync(join(setup.dataDir, 'blobs', blob.hashType))).not.toEqual([]);
     expect((await daemon.client.blob(blob.versionHash)).status).toBe(503);
-    const rebuilt = await holdfast(['rebuild', '--json'], { env: environmentOf(setup) });
+    const rebuilt = await holdfastHere(['rebuild', '--json'], { env: environmentOf(setup) });
     expect([rebuilt.code, JSON.parse(rebuilt.stdout)]).toMatchObject([0, { folder: 1 }]);
     expect((await daemon.client.blob(blob.versionHash)).status).toBe(200);
   });

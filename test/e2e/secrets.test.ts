@@ -6,7 +6,7 @@ import { temporaryFolder } from '../temporary-folder.ts';
 import { ArchiveClient } from './archive-client.ts';
 import { PASSWORD, startArchive, startNode, stop, untilStored } from './archive-process.ts';
 import { eventually } from './eventually.ts';
-import { HoldfastProcess } from './holdfast-process.ts';
+import { HoldfastHere } from './holdfast-here.ts';
 
 /** The password as it is, as a URL holds it, and as it goes over the wire. */
 const FORMS = [PASSWORD, encodeURIComponent(PASSWORD), Buffer.from(`devnode:${PASSWORD}`).toString('base64')];
@@ -71,7 +71,7 @@ test.each(WAYS)(
       HOLDFAST_HTTP_PORT: '0',
       HOLDFAST_LOG_LEVEL: 'trace',
     };
-    const daemon = new HoldfastProcess(['run'], { env });
+    const daemon = new HoldfastHere(['run'], { env });
     const [, url = ''] = await daemon.says(/"url":"([^"]+)"/);
     const client = new ArchiveClient(url);
     await untilStored(Object.assign(daemon, { client }), 22);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { environmentOf, startArchive, startNode, stop, untilStored } from './archive-process.ts';
+import { environmentOf, startArchive, startArchiveHere, startNode, stop, untilStored } from './archive-process.ts';
 import { countGets } from './counted-gets.ts';
 import { eventually } from './eventually.ts';
 import { HoldfastProcess } from './holdfast-process.ts';
@@ -36,7 +36,7 @@ test.each([
     expect(ended.stdout).toContain('"msg":"stopped"');
 
     stretch.remove();
-    const again = await startArchive({ dataDir, node });
+    const again = await startArchiveHere({ dataDir, node });
     await untilStored(again, 1);
   },
 );
@@ -50,7 +50,7 @@ test('a stop between two polls ends it at once, and gives the folder back', asyn
   expect(await stop(daemon)).toMatchObject({ code: 143 });
   expect(Date.now() - asked).toBeLessThan(SECONDS * 1_000);
   const gets = countGets(node);
-  const again = await startArchive({ dataDir, node });
+  const again = await startArchiveHere({ dataDir, node });
   await untilStored(again, 22);
   expect(gets.count).toBe(0);
 });
@@ -100,7 +100,7 @@ test('a stop in the middle of a download that its client does not read is clean,
   expect(Date.now() - asked).toBeLessThan(20_000);
   expect(ended).toMatchObject({ code: 143, stderr: '' });
   expect(ended.stdout).toContain('"msg":"stopped"');
-  const again = await startArchive(setup);
+  const again = await startArchiveHere(setup);
   await untilStored(again, 1);
   expect((await again.client.blob(versionHash)).status).toBe(200);
   expect(gets.count).toBe(0);
@@ -112,7 +112,7 @@ test('a stop that is held up longer than HOLDFAST_STOP_SECONDS says so and leave
   expect(ended).toMatchObject({ code: 143, stderr: '' });
   expect(ended.stdout).toContain('"graceSeconds":1,"msg":"not stopped in time');
   expect(ended.stdout).not.toContain('"msg":"stopped"');
-  const again = await startArchive(setup);
+  const again = await startArchiveHere(setup);
   await untilStored(again, 1);
   expect((await again.client.blob(versionHash)).status).toBe(200);
   expect(gets.count).toBe(0);

@@ -7,7 +7,7 @@ import { NEVER } from '../../sample-blobs.ts';
 import { describeWithServers, SERVER_START_MS } from '../../servers/availability.ts';
 import { type S3Server, startS3Server } from '../../servers/s3-server.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
-import { type ArchiveProcess, startArchive, startNode, untilStored } from '../archive-process.ts';
+import { type RunningArchive, startArchive, startArchiveHere, startNode, untilStored } from '../archive-process.ts';
 import { expectAll, type Published, publish, s3Environment, untilDrained } from '../backends/real-backends.ts';
 import { eventually } from '../eventually.ts';
 
@@ -47,28 +47,28 @@ describeWithServers('two archivers on one bucket', () => {
       const { options, env } = await s3Environment(s3);
       const settings = { ...env, HOLDFAST_FINALITY: 'depth:2', HOLDFAST_START_HEIGHT: '1' };
       const folders = [temporaryFolder(), temporaryFolder()] as const;
-      const start = (which: 0 | 1) => startArchive({ dataDir: folders[which], node, env: settings });
+      const setupOf = (which: 0 | 1) => ({ dataDir: folders[which], node, env: settings });
       const published: Published[] = [];
-      const round = async (label: string, running: readonly ArchiveProcess[]) => {
+      const round = async (label: string, running: readonly RunningArchive[]) => {
         published.push(...publish(node, label, 6));
         node.mine(3);
         for (const one of running) await untilStored(one, published.length, WAIT_MS);
       };
-      const kill = async (daemon: ArchiveProcess) => {
+      const kill = async (daemon: RunningArchive) => {
         daemon.kill('SIGKILL');
         await daemon.ended;
       };
 
-      const first = await start(0);
-      const second = await start(1);
+      const first = await startArchive(setupOf(0));
+      const second = await startArchive(setupOf(1));
       await round('both', [first, second]);
       await kill(first);
       await round('without the first', [second]);
-      const firstAgain = await start(0);
+      const firstAgain = await startArchiveHere(setupOf(0));
       await untilStored(firstAgain, published.length, WAIT_MS);
       await kill(second);
       await round('without the second', [firstAgain]);
-      const secondAgain = await start(1);
+      const secondAgain = await startArchiveHere(setupOf(1));
       await untilStored(secondAgain, published.length, WAIT_MS);
       await round('both again', [firstAgain, secondAgain]);
 
@@ -86,7 +86,7 @@ describeWithServers('two archivers on one bucket', () => {
 
       // One alone, on a bucket of its own, writes the very same bytes.
       const alone = await s3Environment(s3);
-      const third = await startArchive({
+      const third = await startArchiveHere({
         dataDir: temporaryFolder(),
         node,
         env: { ...settings, HOLDFAST_S3_BUCKET: alone.options.bucket },

@@ -293,18 +293,12 @@ const LARGER: Readonly<Record<string, number>> = {
   HttpOptions: 12,
   // Each asks everything that can tell one answer: this folder, the backends, the nodes and the chain.
   ArchiveBytesModules: 13,
-  BackfillModules: 13,
-  LossModules: 12,
   TakeDownModules: 11,
   ChainQuestionModules: 8,
-  LossRecordModules: 7,
-  OutageModules: 7,
   // The numbers of every part, in one answer.
   FigureModules: 11,
   // One step of a blob's way each, with the store, the catalog, the rule of hashing and those who are told.
   FetcherModules: 10,
-  FetchModules: 8,
-  PeerComparerModules: 8,
 };
 const MOST = 6;
 

@@ -1,5 +1,8 @@
 import { Backfill } from '../backfill/backfill.ts';
+import { LossRecord } from '../backfill/loss-record.ts';
 import { OwnPlaces } from '../backfill/own-places.ts';
+import { RangeInArchive } from '../backfill/range-in-archive.ts';
+import { SourceList } from '../backfill/source-list.ts';
 import type { ExportModules } from '../bundle/export-bundle.ts';
 import type { ImportModules } from '../bundle/importer.ts';
 import type { Catalog } from '../catalog/catalog.ts';
@@ -9,7 +12,10 @@ import { ChainAudit } from '../chain/chain-audit.ts';
 import { ChainFollowing, type ChainOptions } from '../chain/chain-following.ts';
 import { countAtRisk } from '../chain/deadline-watch.ts';
 import { LossJudge } from '../chain/loss-judge.ts';
+import { LossRule } from '../chain/loss-rule.ts';
+import { LossSearch } from '../chain/loss-search.ts';
 import { NodeGroup } from '../chain/node-group.ts';
+import { NodeSource } from '../chain/node-source.ts';
 import { OccurrenceProofs } from '../chain/occurrence-proofs.ts';
 import { OutageWatch } from '../chain/outage-watch.ts';
 import type { ContentName, NamedHash } from '../core/blob/ids.ts';
@@ -22,6 +28,8 @@ import type { Clock } from '../core/time/clock.ts';
 import { Attestor, type StatementSigner } from '../federation/attestor.ts';
 import { Inventories } from '../federation/inventories.ts';
 import type { Peer } from '../federation/peer.ts';
+import { PeerAudit } from '../federation/peer-audit.ts';
+import { PeerClaims } from '../federation/peer-claims.ts';
 import { PeerComparer } from '../federation/peer-comparison.ts';
 import { PeerRescue } from '../federation/peer-rescue.ts';
 import { PeerStatements } from '../federation/peer-statements.ts';
@@ -256,12 +264,18 @@ export class Archive implements ArchiveView {
     const evidence = new CopyWorker(this.#evidence, catalog, conditions);
     const recordCopies = new RecordCopies(catalog, stores, chain, node);
     this.#copies = [evidence, new CopyWorker(recordCopies, catalog, conditions)];
+    const lossRule = new LossRule(catalog, poller, chain, activity);
+    const search = new LossSearch({
+      ...{ verifier, held, conditions, clock },
+      sources: [...sources, ...peers],
+      nodes: nodes.all.map((node) => new NodeSource(node, poller)),
+    });
     this.#losses = new LossJudge(
-      { catalog, poller, chain, nodes, sources, peers, verifier, held, spooler, conditions, activity, clock },
-      changes,
+      { catalog, rule: lossRule, search, spooler, conditions, clock },
+      Notifier.following(chain.moved, changes),
     );
     this.#outages = new OutageWatch({
-      ...{ catalog, poller, chain, activity, conditions, audit: this.#audit, clock },
+      ...{ catalog, poller, chain, activity, conditions, audit: this.#audit },
       sources: [...nodes.all.map(({ name }) => `node ${name}`), ...[...sources, ...peers].map(({ name }) => name)],
     });
 
@@ -300,8 +314,10 @@ export class Archive implements ArchiveView {
     });
     const own = new OwnPlaces(store, sites, catalog, verifier, held, catalogRebuild);
     this.backfill = new Backfill({
-      ...{ nodes, catalog, replication, own, spooler, verifier, poller, chain, conditions },
-      ...{ evidence, peers, activity, clock },
+      archive: new RangeInArchive(catalog, chain, replication, evidence, conditions, clock),
+      sources: new SourceList(nodes, poller, catalog, verifier, clock),
+      losses: new LossRecord({ catalog, rule: lossRule, chain, own, peers, clock }),
+      ...{ own, spooler, clock },
     });
 
     this.importing = { catalog, namer: verifier, spooler, boundChain, clock };
@@ -335,7 +351,9 @@ export class Archive implements ArchiveView {
     this.receipts = new Receipts({ archiverId, signer, catalog, gate, chain, boundChain, records, clock });
     const statements = new PeerStatements(catalog, conditions, clock);
     this.comparer = new PeerComparer({
-      ...{ peers, catalog, inventories, statements, hasher, spooler, conditions, clock },
+      ...{ peers, inventories, statements, conditions },
+      claims: new PeerClaims(catalog, spooler),
+      audit: new PeerAudit(catalog, hasher, clock),
     });
     this.figures = new ArchiveFigures({
       ...{ catalog, poller, chain, replication, damage, conditions, routine: this.routine, peers, activity, clock },

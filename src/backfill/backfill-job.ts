@@ -1,8 +1,9 @@
 import type { JobContext, JobKind, JobOutcome } from '../core/jobs/job-kind.ts';
 import { workBeside } from '../core/jobs/work-beside.ts';
-import type { Backfill, OpenSource } from './backfill.ts';
+import type { Backfill } from './backfill.ts';
 import type { BackfillEvent } from './backfill-report.ts';
 import { BACKFILL_PARAMETERS, type BackfillParameters } from './parameters.ts';
+import type { OpenSource } from './source-list.ts';
 
 export interface BackfillingArchive {
   readonly backfill: Backfill;

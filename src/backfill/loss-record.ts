@@ -1,24 +1,22 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Loss } from '../catalog/loss-document.ts';
 import type { MissingContent } from '../catalog/missing-contents.ts';
-import type { RescueSource } from '../chain/loss-judge.ts';
+import type { LossRule } from '../chain/loss-rule.ts';
+import type { RescueSource } from '../chain/loss-search.ts';
 import { deadlineOf } from '../core/blob/limits.ts';
 import { GroupCommit } from '../core/sqlite/group-commit.ts';
 import type { Clock } from '../core/time/clock.ts';
-import type { Poller } from '../ingest/poller.ts';
-import type { Activity } from '../view/activity.ts';
 import type { ChainState } from '../view/chain-state.ts';
 import type { SourceAnswered } from './backfill-report.ts';
 import type { OwnPlaces } from './own-places.ts';
 
 export interface LossRecordModules {
   readonly catalog: Catalog;
-  readonly poller: Pick<Poller, 'state' | 'isListCurrent' | 'isListed'>;
+  readonly rule: LossRule;
   readonly chain: Pick<ChainState, 'isCurrent'>;
   readonly own: OwnPlaces;
   /** Every configured peer. */
   readonly peers: readonly RescueSource[];
-  readonly activity: Activity;
   readonly clock: Clock;
 }
 
@@ -31,35 +29,31 @@ const GROUP_LIMIT = 64;
 export class LossRecord {
   readonly #modules: LossRecordModules;
   readonly #commits: GroupCommit<Loss>;
-  #count = 0;
 
   constructor(modules: LossRecordModules) {
     this.#modules = modules;
-    this.#commits = new GroupCommit((losses) => this.#record(losses), GROUP_LIMIT, modules.clock);
+    this.#commits = new GroupCommit((losses) => void modules.rule.record(losses), GROUP_LIMIT, modules.clock);
   }
 
-  get count(): number {
-    return this.#count;
-  }
-
-  /** `answers`: of all the sources; the nodes are among them. */
-  async judge(content: MissingContent, answers: readonly SourceAnswered[], signal: AbortSignal): Promise<void> {
+  /** `answers`: of all the sources; the nodes are among them. Resolves to true when the content is recorded as lost. */
+  async judge(content: MissingContent, answers: readonly SourceAnswered[], signal: AbortSignal): Promise<boolean> {
     const { catalog, own, clock } = this.#modules;
     // A source that withholds the content, or did not answer, has not denied having it.
-    if (answers.some(({ answered }) => answered !== 'absent' && answered !== 'wrong-bytes')) return;
+    if (answers.some(({ answered }) => answered !== 'absent' && answered !== 'wrong-bytes')) return false;
     const deadlineSeconds = this.#overdue(content);
     const upToHeight = catalog.chain.lastHeight(content);
-    if (deadlineSeconds === null || upToHeight === null) return;
+    if (deadlineSeconds === null || upToHeight === null) return false;
     const ours = await own.absence(content, signal);
-    if (ours === null) return;
+    if (ours === null) return false;
     const others = await this.#peersBesides(answers, content, signal);
-    if (others === null) return;
+    if (others === null) return false;
     const at = new Date(clock.wallMs()).toISOString();
     const said = [...ours, ...answers, ...others].flatMap(({ source, answered }) =>
       answered === 'absent' || answered === 'wrong-bytes' ? [{ source, answered, at }] : [],
     );
     const { hashType, versionHash } = content;
     await this.#commits.add({ hashType, versionHash, upToHeight, deadlineSeconds, answers: said });
+    return catalog.losses.find(content) !== null;
   }
 
   /** The peers that were no source of this run; null: one of them has the bytes, or did not answer. */
@@ -85,29 +79,12 @@ export class LossRecord {
 
   /** When its last occurrence was over; null: it is not, or that cannot be said now. */
   #overdue({ hashType, versionHash }: MissingContent): number | null {
-    const { catalog, poller, chain } = this.#modules;
-    const { tip } = poller.state;
-    if (tip === null || !poller.isListCurrent() || !chain.isCurrent || poller.isListed(versionHash)) return null;
-    // A new catalog does not know yet what a rule left out.
-    if (!catalog.evidence.isTakenOver) return null;
+    const { catalog, rule, chain } = this.#modules;
+    const tipSeconds = rule.tipSeconds();
+    if (tipSeconds === null || !chain.isCurrent || rule.isListed(versionHash)) return null;
     const last = catalog.chain.lastHeight({ hashType, versionHash });
     const block = last === null ? null : catalog.chain.blockAt(last);
-    if (block === null || deadlineOf(block.medianTimeSeconds) >= tip.medianTimeSeconds) return null;
+    if (block === null || deadlineOf(block.medianTimeSeconds) >= tipSeconds) return null;
     return deadlineOf(block.medianTimeSeconds);
-  }
-
-  #record(losses: readonly Loss[]): void {
-    const { catalog, activity } = this.#modules;
-    // The branch may have changed while they were asked. What is kept apart, was taken down, or is left out by a rule is not lost.
-    const missing = losses.filter(
-      (loss) =>
-        catalog.chain.lastHeight(loss) === loss.upToHeight &&
-        !catalog.withheld.has(loss) &&
-        !catalog.custom.has(loss.versionHash) &&
-        !catalog.leftOut.has(loss.versionHash),
-    );
-    const lost = missing.length > 0 ? catalog.losses.record(missing) : [];
-    this.#count += lost.length;
-    for (const { hashType, versionHash } of lost) activity.emit('lost', { hashType, versionHash });
   }
 }

@@ -1,5 +1,6 @@
 import { setImmediate as breathe } from 'node:timers/promises';
 import type { Catalog } from '../catalog/catalog.ts';
+import { AFTER_ALL_SECONDS, type SpooledContent } from '../catalog/content-table.ts';
 import type { MissingContent, MissingRange } from '../catalog/missing-contents.ts';
 import type { ChainPlace } from '../catalog/occurrence-table.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
@@ -9,6 +10,14 @@ interface RangeCatalog {
   readonly chain: Pick<Catalog['chain'], 'state'>;
   readonly answers: Pick<Catalog['answers'], 'lowestHeightSince'>;
   readonly missing: Pick<Catalog['missing'], 'page' | 'count'>;
+  nowMs(): number;
+}
+
+export interface PendingContent extends MissingContent {
+  /** The window of the content is still open, within the range. */
+  readonly isAtRisk: boolean;
+  /** The row of the content once it is here. */
+  readonly row: Omit<SpooledContent, 'sizeBytes'>;
 }
 
 const PAGE = 256;
@@ -35,28 +44,33 @@ export class MissingInRange {
     this.#history = since <= from ? null : { from, to: since - 1, elsewhere: since > to ? null : { from: since, to } };
   }
 
-  /** Reports whether the window of the content is still open, within this range. */
-  isAtRisk({ height }: MissingContent): boolean {
-    return this.#window !== null && height >= this.#window.from;
-  }
-
   async count(signal: AbortSignal): Promise<{ readonly wanted: number; readonly atRisk: number }> {
     const atRisk = await this.#countIn(this.#window, signal);
     return { wanted: atRisk + (await this.#countIn(this.#history, signal)), atRisk };
   }
 
   /** Reads rows when they are needed: content that was fetched meanwhile is left out. */
-  async *all(signal: AbortSignal): AsyncGenerator<MissingContent> {
+  async *all(signal: AbortSignal): AsyncGenerator<PendingContent> {
     for (const range of [this.#window, this.#history]) {
       if (range === null) continue;
       for (let from = range.from; from <= range.to; from += SLICE_BLOCKS) {
-        yield* this.#slice(range, from, Math.min(range.to, from + SLICE_BLOCKS - 1), signal);
+        for (const content of this.#slice(range, from, Math.min(range.to, from + SLICE_BLOCKS - 1), signal))
+          yield this.#wanted(content);
         await breathe();
       }
     }
   }
 
-  async *#slice(range: MissingRange, from: number, to: number, signal: AbortSignal): AsyncGenerator<MissingContent> {
+  #wanted(content: MissingContent): PendingContent {
+    const { hashType, versionHash, txid, medianTimeSeconds, height } = content;
+    const isAtRisk = this.#window !== null && height >= this.#window.from;
+    const row = { hashType, versionHash, txid, firstSeenMs: this.#catalog.nowMs() };
+    // The window is over: the content is not late, and no content with a deadline waits for it.
+    const due = isAtRisk ? { medianTimeSeconds } : { medianTimeSeconds: null, dueSeconds: AFTER_ALL_SECONDS + height };
+    return { ...content, isAtRisk, row: { ...row, ...due } };
+  }
+
+  *#slice(range: MissingRange, from: number, to: number, signal: AbortSignal): Generator<MissingContent> {
     let after: ChainPlace | undefined = { height: from, transactionIndex: -1 };
     while (after !== undefined) {
       signal.throwIfAborted();

@@ -9,6 +9,8 @@ import type { HeldBytes } from '../view/held-bytes.ts';
 import type { SourceAnswered } from './backfill-report.ts';
 
 export type OwnFinding =
+  /** The catalog has its row. */
+  | { readonly kind: 'held' }
   /** In the data folder without a row, where a crash left it, or in the memory of this process. */
   | { readonly kind: 'orphan'; readonly blob: VerifiedBlob }
   /** A backend gave it back whole, and has its row now. */
@@ -46,6 +48,8 @@ export class OwnPlaces {
 
   /** `content`: as its row is to be, where it is found on a backend. */
   async find(name: ContentName, content: Omit<SpooledContent, 'sizeBytes'>, signal: AbortSignal): Promise<OwnFinding> {
+    const rows = this.#catalog.find(name.versionHash);
+    if (rows.some(({ hashType, state }) => hashType === name.hashType && state !== 'seen')) return { kind: 'held' };
     const blob = await this.#here(name, signal);
     if (blob !== null) return { kind: 'orphan', blob };
     if (this.#catalogRebuild.isDone) return { kind: 'none', answers: [] };

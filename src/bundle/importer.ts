@@ -1,6 +1,6 @@
 import { candidatesOf } from '../backfill/source/candidates.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import type { SpooledContent } from '../catalog/content-table.ts';
+import { AFTER_ALL_SECONDS, type SpooledContent } from '../catalog/content-table.ts';
 import { isForLater } from '../core/archive-errors.ts';
 import {
   type BlockHash,
@@ -42,8 +42,6 @@ interface Found {
 
 const MAX_LISTED = 1_000;
 const PROGRESS_MS = 500;
-/** History goes to the backends behind what arrives now: far beyond any median time. */
-const AFTER_ALL_SECONDS = 2 ** 40;
 
 /** Judges what a source gives by its hash, and hands what is wanted to the archive's own way to durability. */
 export class Importer implements StreamJudge {

@@ -33,6 +33,9 @@ export interface ContentEntry extends ContentName {
   readonly givenBy: string | null;
 }
 
+/** Due behind everything that arrives now, far beyond any median time: history goes to the backends last. */
+export const AFTER_ALL_SECONDS = 2 ** 40;
+
 /** Content that is durable here as of now. */
 export interface SpooledContent extends ContentName {
   readonly sizeBytes: number;

@@ -4,50 +4,26 @@ import type { AbsenceAnswer, Loss } from '../catalog/loss-document.ts';
 import type { RecordedLoss } from '../catalog/loss-ledger.ts';
 import type { QueuedBlob } from '../catalog/seen-table.ts';
 import { isForLater } from '../core/archive-errors.ts';
-import { messageOf } from '../core/blob/errors.ts';
-import type { ContentName, HashType, VersionHash } from '../core/blob/ids.ts';
+import type { ContentName, VersionHash } from '../core/blob/ids.ts';
 import { deadlineOf, MAX_BLOB_BYTES, RETENTION_SECONDS } from '../core/blob/limits.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import { Notifier } from '../core/notifier.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { type Next, pause, runLoop } from '../core/time/run-loop.ts';
-import type { Poller } from '../ingest/poller.ts';
 import type { Spooler } from '../ingest/spooler.ts';
-import type { BlobNode, ListedBlob } from '../node/blob-node.ts';
-import type { UnverifiedBlob, VerifiedBlob, Verifier } from '../verify/verified-blob.ts';
-import type { Activity } from '../view/activity.ts';
-import type { ChainState } from '../view/chain-state.ts';
-import type { HeldBytes } from '../view/held-bytes.ts';
-import { otherChain } from './node-group.ts';
-
-/**
- * A source that may have bytes: a backend or a peer. `null` is a definite answer of absence; a failure rejects.
- * `wrong-bytes`: two attempts gave bytes of something else.
- */
-export interface RescueSource {
-  readonly name: string;
-  /** Kind and address of a peer, whatever name the operator gave it. */
-  readonly sourceName?: string;
-  /** @param isAgain true after wrong bytes, to use another connection where possible */
-  find(name: ContentName, signal: AbortSignal, isAgain: boolean): Promise<UnverifiedBlob | 'wrong-bytes' | null>;
-}
+import type { VerifiedBlob } from '../verify/verified-blob.ts';
+import type { LossRule } from './loss-rule.ts';
+import type { LossSearch } from './loss-search.ts';
+import type { Suspect } from './node-source.ts';
 
 export interface LossModules {
   readonly catalog: Catalog;
-  readonly poller: Pick<Poller, 'state' | 'isListCurrent' | 'isListed'>;
-  readonly chain: Pick<ChainState, 'isWalked' | 'moved'>;
-  readonly nodes: { readonly all: readonly BlobNode[] };
-  /** The data folder and every configured backend. */
-  readonly sources: readonly RescueSource[];
-  /** Every configured peer. Bytes from a peer are recorded as such. */
-  readonly peers: readonly RescueSource[];
-  readonly verifier: Pick<Verifier, 'verify'>;
-  readonly held: Pick<HeldBytes, 'copyOf'>;
+  readonly rule: LossRule;
+  readonly search: LossSearch;
   readonly spooler: Pick<Spooler, 'spool'>;
   readonly conditions: ConditionBoard;
-  readonly activity: Pick<Activity, 'emit'>;
-  readonly clock: Clock;
+  readonly clock: Pick<Clock, 'steadyMs'>;
 }
 
 /** Rows examined at once, so that resting rows do not hide the others. */
@@ -62,19 +38,6 @@ const REST_FACTOR = 3;
 /** Milliseconds until all are asked again after one did not answer. */
 const UNANSWERED_REST_MS = 60_000;
 const IDLE_MS = 15_000;
-const COPIES = 2;
-
-type Answer = 'absent' | 'wrong-bytes' | 'no-answer' | VerifiedBlob;
-
-/** A blob of the queue, or recorded as lost. */
-type Suspect = ListedBlob & ContentName & Pick<QueuedBlob, 'medianTimeSeconds' | 'firstSeenMs'>;
-
-/** A node, backend or peer that must answer before a blob is lost. */
-interface Asked {
-  readonly name: string;
-  readonly isPeer: boolean;
-  readonly ask: (wanted: Suspect, signal: AbortSignal) => Promise<Answer>;
-}
 
 /**
  * Decides which blobs are lost: on chain, past the deadline, and every configured source has answered that it lacks the
@@ -84,29 +47,18 @@ export class LossJudge {
   readonly #modules: LossModules;
   readonly #wake: Notifier;
   readonly #resting = new Map<VersionHash, number>();
-  /** Every configured source. */
-  readonly #everybody: readonly Asked[];
   /** Progress of comparing recorded losses with the current configuration; `done`: all were compared. */
   #compared: ContentName | null | 'done' = null;
   /** true when a source did not answer, so that the recorded losses must be compared once more. */
   #isIncomplete = false;
 
-  /** @param changes notifies when the list of the node is current, and when the node has been asked for everything */
+  /**
+   * @param changes notifies when blobs may be judged again: the chain moved, the list of the node is current, or the node has been
+   * asked for everything
+   */
   constructor(modules: LossModules, changes: Notifier) {
     this.#modules = modules;
-    this.#wake = Notifier.following(modules.chain.moved, modules.catalog.evidence.takenOver, changes);
-    this.#everybody = [
-      ...[...modules.sources, ...modules.peers].map((source) => ({
-        name: source.name,
-        isPeer: modules.peers.includes(source),
-        ask: (wanted: Suspect, signal: AbortSignal) => this.#askSource(source, wanted, signal),
-      })),
-      ...modules.nodes.all.map((node) => ({
-        name: `node ${node.name}`,
-        isPeer: false,
-        ask: (wanted: Suspect, signal: AbortSignal) => this.#askNode(node, wanted, signal),
-      })),
-    ];
+    this.#wake = Notifier.following(modules.catalog.evidence.takenOver, changes);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -126,26 +78,15 @@ export class LossJudge {
     await runLoop('chain:loss', step, { signal, backoff: BACKOFF.local, wake: this.#wake, conditions });
   }
 
-  /**
-   * Reasons to wait: a node that catches up lacks blobs that it will have, and a new catalog does not know yet what a rule left
-   * out.
-   */
-  #mayJudge(): number | null {
-    const { catalog, poller, chain } = this.#modules;
-    const { tip } = poller.state;
-    if (!catalog.evidence.isTakenOver) return null;
-    return tip !== null && poller.isListCurrent() && chain.isWalked ? tip.medianTimeSeconds : null;
-  }
-
   async #judgeSome(signal: AbortSignal): Promise<number> {
-    const { catalog, poller, activity } = this.#modules;
-    const tipSeconds = this.#mayJudge();
+    const { catalog, rule } = this.#modules;
+    const tipSeconds = rule.tipSeconds();
     if (tipSeconds === null) return 0;
     for (const [hash, untilMs] of this.#resting)
       if (untilMs <= this.#modules.clock.steadyMs()) this.#resting.delete(hash);
     const overdue = catalog.losses
       .overdue(tipSeconds, LOOK_AHEAD)
-      .filter(({ versionHash }) => !poller.isListed(versionHash) && !this.#resting.has(versionHash))
+      .filter(({ versionHash }) => !rule.isListed(versionHash) && !this.#resting.has(versionHash))
       // A blob with custom bytes is kept apart and is not lost.
       .filter(({ versionHash }) => !catalog.custom.has(versionHash))
       .slice(0, GROUP);
@@ -154,29 +95,24 @@ export class LossJudge {
       const loss = await this.#judge(wanted, signal);
       if (loss !== null) losses.push(loss);
     }
-    // The branch may have changed while the sources answered. Custom bytes may have come. A list may have told a size that a rule
-    // leaves out.
-    const missing = losses.filter(
-      (loss) =>
-        catalog.chain.lastHeight(loss) === loss.upToHeight &&
-        !catalog.withheld.has(loss) &&
-        !catalog.leftOut.has(loss.versionHash) &&
-        !catalog.custom.has(loss.versionHash),
-    );
-    const lost = missing.length > 0 ? catalog.losses.record(missing) : [];
-    for (const { hashType, versionHash } of lost) activity.emit('lost', { hashType, versionHash });
+    rule.record(losses);
     return overdue.length;
   }
 
-  async #judge({ hashType, ...wanted }: QueuedBlob, signal: AbortSignal): Promise<Loss | null> {
+  async #judge({ hashType, ...queued }: QueuedBlob, signal: AbortSignal): Promise<Loss | null> {
     if (hashType === null) return null;
-    const { catalog } = this.#modules;
-    const name = { hashType, versionHash: wanted.versionHash };
+    const { catalog, search } = this.#modules;
+    const name = { hashType, versionHash: queued.versionHash };
+    const wanted: Suspect = { ...queued, ...name };
     const upToHeight = catalog.chain.lastHeight(name);
-    if (await this.#saveHeld({ ...wanted, ...name }, signal)) return null;
-    const answers = await this.#askAll(this.#everybody, { ...wanted, ...name }, signal);
+    const held = await search.inMemory(wanted);
+    if (held !== null) {
+      await this.#save(held, wanted, signal);
+      return null;
+    }
+    const answers = await this.#askAll(wanted, [], signal);
     if (answers === null || upToHeight === null) return null;
-    return { ...name, upToHeight, deadlineSeconds: deadlineOf(wanted.medianTimeSeconds), answers };
+    return { ...name, upToHeight, deadlineSeconds: deadlineOf(queued.medianTimeSeconds), answers };
   }
 
   /**
@@ -184,7 +120,7 @@ export class LossJudge {
    * its answer is recorded with the others.
    */
   async #askNewcomers(signal: AbortSignal): Promise<number> {
-    if (this.#compared === 'done' || this.#mayJudge() === null) return 0;
+    if (this.#compared === 'done' || this.#modules.rule.tipSeconds() === null) return 0;
     const page = this.#modules.catalog.losses.page(this.#compared, LOOK_AHEAD);
     let asked = 0;
     for (const loss of page) {
@@ -201,12 +137,11 @@ export class LossJudge {
 
   /** Resolves to true when any source was asked. */
   async #completed(loss: RecordedLoss, signal: AbortSignal): Promise<boolean> {
-    const { catalog } = this.#modules;
+    const { catalog, search } = this.#modules;
     const { hashType, versionHash, deadlineSeconds, recordedMs } = loss;
-    const newcomers = this.#everybody.filter(({ name }) => !loss.answers.some(({ source }) => source === name));
     // A blob that a list or a block names again is judged as a whole.
     const isOpen = () => catalog.findQueued(versionHash) !== null || catalog.withheld.has(loss);
-    if (newcomers.length === 0 || isOpen()) return false;
+    if (!search.hasOthers(loss.answers) || isOpen()) return false;
     const [occurrence] = catalog.chain.occurrences(loss, null, 1);
     const wanted: Suspect = {
       hashType,
@@ -216,7 +151,7 @@ export class LossJudge {
       medianTimeSeconds: deadlineSeconds - RETENTION_SECONDS,
       firstSeenMs: recordedMs,
     };
-    const answers = await this.#askAll(newcomers, wanted, signal);
+    const answers = await this.#askAll(wanted, loss.answers, signal);
     if (answers === null) this.#isIncomplete = true;
     else if (!isOpen() && this.#stillStands(loss)) {
       catalog.losses.record([{ ...loss, answers: [...loss.answers, ...answers] }]);
@@ -232,39 +167,27 @@ export class LossJudge {
 
   /**
    * Resolves to null when some source has the bytes, which are then archived, or when one did not answer: all are asked
-   * again later. One that does not answer keeps nothing of the others from being found.
+   * again later.
    */
   async #askAll(
-    everybody: readonly Asked[],
     wanted: Suspect,
+    answered: readonly AbsenceAnswer[],
     signal: AbortSignal,
   ): Promise<readonly AbsenceAnswer[] | null> {
-    const { clock } = this.#modules;
-    const { versionHash } = wanted;
-    const answers: AbsenceAnswer[] = [];
-    for (const { name, isPeer, ask } of everybody) {
-      const answer = await ask(wanted, signal);
-      if (answer === 'no-answer') continue;
-      if (typeof answer !== 'string') {
-        await this.#save(answer, wanted, signal);
-        if (isPeer) this.#modules.catalog.recordGiver(wanted, name);
+    const result = await this.#modules.search.ask(wanted, answered, signal);
+    switch (result.kind) {
+      case 'absent':
+        return result.answers;
+      case 'unanswered':
+        this.#rest(wanted);
         return null;
-      }
-      answers.push({ source: name, answered: answer, at: new Date(clock.wallMs()).toISOString() });
+      case 'found':
+        await this.#save(result.blob, wanted, signal);
+        if (result.peer !== null) this.#modules.catalog.recordGiver(wanted, result.peer);
+        return null;
+      default:
+        return result satisfies never;
     }
-    if (answers.length === everybody.length) return answers;
-    this.#resting.set(versionHash, clock.steadyMs() + UNANSWERED_REST_MS);
-    return null;
-  }
-
-  /** Saves a blob from this process's memory, whatever other copies exist. */
-  async #saveHeld(wanted: Suspect, signal: AbortSignal): Promise<boolean> {
-    const { held, verifier } = this.#modules;
-    const copy = held.copyOf(wanted);
-    const blob = copy === null ? null : await verifier.verify(copy);
-    if (blob === null) return false;
-    await this.#save(blob, wanted, signal);
-    return true;
   }
 
   /** A blob without space here rests and does not delay the others. */
@@ -273,61 +196,12 @@ export class LossJudge {
       await this.#modules.spooler.spool(blob, { ...wanted, sizeBytes: blob.bytes.length }, signal);
     } catch (error) {
       if (!isForLater(error)) throw error;
-      this.#resting.set(wanted.versionHash, this.#modules.clock.steadyMs() + UNANSWERED_REST_MS);
+      this.#rest(wanted);
     }
   }
 
-  async #askSource(source: RescueSource, { hashType, versionHash }: Suspect, signal: AbortSignal): Promise<Answer> {
-    const name = { hashType, versionHash };
-    return await this.#ask(signal, hashType, (isAgain) => source.find(name, signal, isAgain));
-  }
-
-  async #askNode(node: BlobNode, wanted: Suspect, signal: AbortSignal): Promise<Answer> {
-    return await this.#ask(signal, wanted.hashType, async () => {
-      await this.#assertOurChain(node, signal);
-      // The blob is fetched alone, like any failed one, so that no other blob can cause the failure.
-      const [outcome] = await node.fetchBlobs([{ ...wanted, attempts: (wanted.attempts ?? 0) + 1 }], signal);
-      switch (outcome?.kind) {
-        case 'bytes':
-          return outcome.blob;
-        case 'absent':
-          return null;
-        default:
-          throw outcome?.error ?? new Error('The node answered nothing.');
-      }
-    });
-  }
-
-  /** A node of another chain has no say about absence, whichever node it replaced. */
-  async #assertOurChain(node: BlobNode, signal: AbortSignal): Promise<void> {
-    const { genesis } = this.#modules.poller.state;
-    const theirs = await node.genesisHash(signal);
-    if (genesis !== null && theirs !== genesis) throw otherChain(node.name, theirs, genesis);
-  }
-
-  /** Wrong bytes are fetched once more: the first copy may have been damaged on its way. */
-  async #ask(
-    signal: AbortSignal,
-    hashType: HashType,
-    find: (isAgain: boolean) => Promise<UnverifiedBlob | 'wrong-bytes' | null>,
-  ): Promise<Answer> {
-    try {
-      for (let copy = 0; copy < COPIES; copy += 1) {
-        const found = await find(copy > 0);
-        if (found === null) return 'absent';
-        if (found === 'wrong-bytes') return found;
-        const verified = await this.#modules.verifier.verify({ ...found, hashType });
-        if (verified !== null) return verified;
-      }
-      return 'wrong-bytes';
-    } catch (error) {
-      signal.throwIfAborted();
-      this.#modules.conditions.note(
-        'chain:loss',
-        `a source that may have overdue bytes did not answer: ${messageOf(error)}`,
-      );
-      return 'no-answer';
-    }
+  #rest({ versionHash }: Suspect): void {
+    this.#resting.set(versionHash, this.#modules.clock.steadyMs() + UNANSWERED_REST_MS);
   }
 
   #tell(): void {

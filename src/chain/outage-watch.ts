@@ -5,7 +5,6 @@ import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import { Notifier } from '../core/notifier.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
-import type { Clock } from '../core/time/clock.ts';
 import { LONGEST_SLEEP_MS, type Next, runLoop } from '../core/time/run-loop.ts';
 import type { Poller } from '../ingest/poller.ts';
 import type { ChainTip } from '../node/blob-node.ts';
@@ -23,7 +22,6 @@ export interface OutageModules {
   /** Names of the sources that are asked for bytes. */
   readonly sources: readonly string[];
   readonly audit: Pick<ChainAudit, 'compare'>;
-  readonly clock: Clock;
 }
 
 /** Blocks in one step that count as a gap: half an hour of the real chain. */
@@ -101,9 +99,9 @@ export class OutageWatch {
   }
 
   #begun(kind: OutageReport['kind'], from: number, to: number, sinceSeconds: number, missedSeconds: number) {
-    const { clock, sources } = this.#modules;
+    const { catalog, sources } = this.#modules;
     const nothing = { mayBeLost: null, savable: null, lacking: null, endedAt: null, outcome: null };
-    const noticedAt = new Date(clock.wallMs()).toISOString();
+    const noticedAt = new Date(catalog.nowMs()).toISOString();
     const about = { kind, noticedAt, from, to, sinceSeconds, missedSeconds, sources: [...sources] };
     return { format: 1 as const, ...about, ...nothing };
   }
@@ -147,9 +145,9 @@ export class OutageWatch {
   }
 
   async #ended(report: OutageReport, signal: AbortSignal): Promise<OutageReport> {
-    const { audit, clock } = this.#modules;
+    const { audit, catalog } = this.#modules;
     const { occurrences } = await audit.compare({ from: report.from, to: report.to }, signal);
-    return { ...report, endedAt: new Date(clock.wallMs()).toISOString(), outcome: { ...occurrences } };
+    return { ...report, endedAt: new Date(catalog.nowMs()).toISOString(), outcome: { ...occurrences } };
   }
 
   #tell(report: OutageReport): void {

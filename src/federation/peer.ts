@@ -8,6 +8,7 @@ import type { Clock } from '../core/time/clock.ts';
 import { pause } from '../core/time/run-loop.ts';
 import type { UnverifiedBlob, VerifiedBlob, Verifier } from '../verify/verified-blob.ts';
 import type { PeerAudits, PeerComparison, PeerStatus } from '../view/archive-view.ts';
+import type { ArchiveAudit } from './audit-archive.ts';
 
 export interface PeerModules {
   /** Name that the operator gave it; null: it is called by its address. */
@@ -18,6 +19,9 @@ export interface PeerModules {
   readonly ratePerSecond: number;
   readonly clock: Clock;
 }
+
+/** A comparison under way. */
+export type ComparisonTally = { -readonly [K in keyof PeerComparison]: PeerComparison[K] };
 
 /** Another archive, a bucket or a folder that the operator names, and that is not trusted: its bytes count by their hash. */
 export class Peer {
@@ -77,6 +81,37 @@ export class Peer {
       compared: this.compared,
       audited: this.audited,
     };
+  }
+
+  /** Begins to compare what the peer holds; nothing of it is in the status yet. */
+  newComparison(): ComparisonTally {
+    const at = this.#now();
+    const counts = { onlyThere: 0, onlyHere: 0, fetched: 0, notGiven: 0 };
+    const endedAt = this.compared?.endedAt ?? at;
+    return { at, endedAt, extent: 'partial', from: null, to: null, ...counts, contradiction: null };
+  }
+
+  /** Counts what the peer proved when it was asked to. */
+  addAudit({ outcomes, samples }: Pick<ArchiveAudit, 'outcomes' | 'samples'>): void {
+    const before = this.audited;
+    const sum = (outcome: keyof typeof outcomes) => (before?.outcomes[outcome] ?? 0) + outcomes[outcome];
+    this.audited = {
+      at: this.#now(),
+      samples: (before?.samples ?? 0) + samples,
+      outcomes: {
+        good: sum('good'),
+        absent: sum('absent'),
+        withheld: sum('withheld'),
+        'not-archived-by-rule': sum('not-archived-by-rule'),
+        'wrong-bytes': sum('wrong-bytes'),
+        'no-proof': sum('no-proof'),
+        'no-answer': sum('no-answer'),
+      },
+    };
+  }
+
+  #now(): string {
+    return new Date(this.#modules.clock.wallMs()).toISOString();
   }
 
   /** Asks for a caller that may not go on without an answer, however this peer did before. Throws where it does not answer. */

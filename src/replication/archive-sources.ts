@@ -1,4 +1,4 @@
-import type { RescueSource } from '../chain/loss-judge.ts';
+import type { RescueSource } from '../chain/loss-search.ts';
 import type { ContentName } from '../core/blob/ids.ts';
 import { StoreAround } from '../storage/around-store.ts';
 import type { ObjectStore } from '../storage/object-store.ts';

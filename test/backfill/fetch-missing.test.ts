@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { BackfillEvent } from '../../src/backfill/backfill-report.ts';
 import { FetchMissing } from '../../src/backfill/fetch-missing.ts';
+import { FetchTally } from '../../src/backfill/fetch-tally.ts';
 import { MissingInRange } from '../../src/backfill/missing-in-range.ts';
 import { OwnPlaces } from '../../src/backfill/own-places.ts';
 import type { BackfillSource, SourceAnswer } from '../../src/backfill/source/backfill-source.ts';
@@ -13,6 +14,7 @@ import { type ContentName, parseBlockHash, parseTxId } from '../../src/core/blob
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import type { Spooler } from '../../src/ingest/spooler.ts';
 import { BlobCache } from '../../src/reading/blob-cache.ts';
+import { Bandwidth } from '../../src/replication/bandwidth.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';
 import { type VerifiedBlob, verifyBlob } from '../../src/verify/verified-blob.ts';
@@ -81,7 +83,7 @@ function sourceThat(name: string, manners: readonly Manner[], asked: Map<string,
 interface Scene {
   readonly catalog: Catalog;
   readonly stored: Map<string, Uint8Array>;
-  run(sources: readonly BackfillSource[], signal?: AbortSignal): Promise<FetchMissing>;
+  run(sources: readonly BackfillSource[], signal?: AbortSignal): Promise<FetchTally>;
   readonly events: BackfillEvent[];
 }
 
@@ -107,18 +109,15 @@ async function scene(afterEach: () => void = () => {}): Promise<Scene> {
     async run(sources, signal = NEVER) {
       const report = (event: BackfillEvent) => void events.push(event);
       const range = new MissingInRange({ from: START - 2, to: START }, catalog);
-      const { wanted, atRisk } = await range.count(signal);
-      const fetching = new FetchMissing(
-        { requests: 3, bytesPerSecond: null, wanted, atRisk },
-        {
-          ...{ catalog, range, report, losses: null, clock: SYSTEM_CLOCK },
-          spooler,
-          own: new OwnPlaces(store, [], catalog, verifier, new BlobCache(0, SYSTEM_CLOCK), { isDone: true }),
-          sources: sources.map((source) => new VerifiedSource(source, verifier, report, SYSTEM_CLOCK)),
-        },
-      );
-      await fetching.run(signal);
-      return fetching;
+      const tally = new FetchTally(await range.count(signal), report, SYSTEM_CLOCK);
+      const fetching = new FetchMissing({
+        ...{ losses: null, spooler, tally },
+        own: new OwnPlaces(store, [], catalog, verifier, new BlobCache(0, SYSTEM_CLOCK), { isDone: true }),
+        sources: sources.map((source) => new VerifiedSource(source, verifier, report, SYSTEM_CLOCK)),
+        bandwidth: new Bandwidth(null, SYSTEM_CLOCK),
+      });
+      await fetching.run(range.all(signal), 3, signal);
+      return tally;
     },
   };
 }

@@ -3,7 +3,8 @@ import type { EmptyAnswer, SourceAnswered } from '../../src/backfill/backfill-re
 import { LossRecord } from '../../src/backfill/loss-record.ts';
 import { OwnPlaces } from '../../src/backfill/own-places.ts';
 import type { MissingContent } from '../../src/catalog/missing-contents.ts';
-import type { RescueSource } from '../../src/chain/loss-judge.ts';
+import { LossRule } from '../../src/chain/loss-rule.ts';
+import type { RescueSource } from '../../src/chain/loss-search.ts';
 import { parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { BlobCache } from '../../src/reading/blob-cache.ts';
@@ -47,17 +48,17 @@ async function scene(peers: readonly RescueSource[] = [], isTakenOver = true) {
     verify: async (candidate: Parameters<typeof verifyBlob>[0]) => verifyBlob(candidate, nobleHasher),
   };
   const tip = { height: 8, hash: hash(8), medianTimeSeconds: 1_000_000, syncing: false };
+  const poller = {
+    state: { genesis: null, tip, lastAnswerMs: 1, sweptMs: 1, entries: 0 },
+    isListCurrent: () => true,
+    isListed: () => false,
+  };
   const losses = new LossRecord({
     catalog,
-    poller: {
-      state: { genesis: null, tip, lastAnswerMs: 1, sweptMs: 1, entries: 0 },
-      isListCurrent: () => true,
-      isListed: () => false,
-    },
+    rule: new LossRule(catalog, poller, { isWalked: true }, new Activity()),
     chain: { isCurrent: true },
     own: new OwnPlaces(store, [], catalog, verifier, new BlobCache(0, SYSTEM_CLOCK), { isDone: true }),
     peers,
-    activity: new Activity(),
     clock: { wallMs: () => 1_790_000_000_000, steadyMs: () => 0 },
   });
   const content: MissingContent = { ...place, height: 7, medianTimeSeconds: 1_000 };
@@ -67,8 +68,7 @@ async function scene(peers: readonly RescueSource[] = [], isTakenOver = true) {
 describe('a content that no source gave', () => {
   test.each(['absent', 'wrong-bytes'] as const)('is lost when the last of all answered: %s', async (answered) => {
     const { catalog, losses, content } = await scene();
-    await losses.judge(content, answers(answered), NEVER);
-    expect(losses.count).toBe(1);
+    expect(await losses.judge(content, answers(answered), NEVER)).toBe(true);
     expect(catalog.losses.find(BLOB)?.answers.map(({ source }) => source)).toEqual([
       'store local',
       'node one',
@@ -78,14 +78,14 @@ describe('a content that no source gave', () => {
 
   test('is not lost before the data folder has told what a rule left out', async () => {
     const { catalog, losses, content } = await scene([], false);
-    await losses.judge(content, answers('absent'), NEVER);
-    expect([losses.count, catalog.losses.count()]).toEqual([0, 0]);
+    expect(await losses.judge(content, answers('absent'), NEVER)).toBe(false);
+    expect(catalog.losses.count()).toBe(0);
   });
 
   test('is not lost while one who was asked has it, and may not give it out', async () => {
     const { catalog, losses, content } = await scene();
-    await losses.judge(content, answers('withheld'), NEVER);
-    expect([losses.count, catalog.losses.count()]).toEqual([0, 0]);
+    expect(await losses.judge(content, answers('withheld'), NEVER)).toBe(false);
+    expect(catalog.losses.count()).toBe(0);
   });
 
   test.each([
@@ -113,8 +113,7 @@ describe('a content that no source gave', () => {
   test('asks a peer whose name is by chance that of another source of the run', async () => {
     const find = async () => ({ ...nameOf(BLOB), bytes: BLOB.bytes });
     const { losses, content } = await scene([{ name: 'peer two', sourceName: 'peer https://other.example', find }]);
-    await losses.judge(content, answers('absent'), NEVER);
-    expect(losses.count).toBe(0);
+    expect(await losses.judge(content, answers('absent'), NEVER)).toBe(false);
   });
 
   test('is not lost when bytes were kept apart for it, or it was taken down', async () => {

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { LossJudge, type RescueSource } from '../../src/chain/loss-judge.ts';
+import { LossJudge } from '../../src/chain/loss-judge.ts';
+import { LossRule } from '../../src/chain/loss-rule.ts';
+import { LossSearch, type RescueSource } from '../../src/chain/loss-search.ts';
 import { parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
 import { RETENTION_SECONDS } from '../../src/core/blob/limits.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
@@ -56,39 +58,41 @@ function judging(isListCurrent: () => boolean, given: Given = {}) {
   const changes = new Notifier();
   const conditions = new ConditionBoard(createLogger('fatal', { write: () => undefined }), SYSTEM_CLOCK.wallMs);
   const unused = () => Promise.reject(new Error('Nobody gave bytes.'));
+  const poller = {
+    state: {
+      genesis: null,
+      tip: { height: 100, hash, medianTimeSeconds: MINED_SECONDS + 2 * RETENTION_SECONDS, syncing: false },
+      lastAnswerMs: null,
+      sweptMs: null,
+      entries: null,
+    },
+    isListCurrent,
+    isListed: () => false,
+  };
+  const place: RescueSource = {
+    name: 'store silent',
+    find:
+      given.find ??
+      (() => {
+        asked.resolve();
+        return silent.promise;
+      }),
+  };
+  const search = new LossSearch({
+    sources: [place, ...(given.peers ?? [])],
+    nodes: [],
+    verifier: { verify: unused },
+    held: { copyOf: () => null },
+    conditions,
+    clock: SYSTEM_CLOCK,
+  });
   const judge = new LossJudge(
     {
       catalog,
-      poller: {
-        state: {
-          genesis: null,
-          tip: { height: 100, hash, medianTimeSeconds: MINED_SECONDS + 2 * RETENTION_SECONDS, syncing: false },
-          lastAnswerMs: null,
-          sweptMs: null,
-          entries: null,
-        },
-        isListCurrent,
-        isListed: () => false,
-      },
-      chain: { isWalked: true, moved: new Notifier() },
-      nodes: { all: [] },
-      sources: [
-        {
-          name: 'store silent',
-          find:
-            given.find ??
-            (() => {
-              asked.resolve();
-              return silent.promise;
-            }),
-        },
-      ],
-      peers: given.peers ?? [],
-      verifier: { verify: unused },
-      held: { copyOf: () => null },
+      rule: new LossRule(catalog, poller, { isWalked: true }, { emit: () => true }),
+      search,
       spooler: { spool: unused },
       conditions,
-      activity: { emit: () => true },
       clock: SYSTEM_CLOCK,
     },
     changes,

@@ -5,6 +5,8 @@ import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import { Inventories } from '../../src/federation/inventories.ts';
 import { Peer } from '../../src/federation/peer.ts';
+import { PeerAudit } from '../../src/federation/peer-audit.ts';
+import { PeerClaims } from '../../src/federation/peer-claims.ts';
 import { PeerComparer } from '../../src/federation/peer-comparison.ts';
 import { PeerStatements } from '../../src/federation/peer-statements.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';
@@ -89,8 +91,9 @@ function compared(ours: ReturnType<typeof archive>, theirs: ReturnType<typeof ar
   const statements = new PeerStatements(catalog, conditions, clock);
   const spooler = { spool: async (blob: VerifiedBlob) => keep(blob) };
   const comparer = new PeerComparer({
-    ...{ peers: [peer], catalog, inventories, statements, spooler, conditions, clock },
-    hasher: nobleHasher,
+    ...{ peers: [peer], inventories, statements, conditions },
+    claims: new PeerClaims(catalog, spooler),
+    audit: new PeerAudit(catalog, nobleHasher, clock),
   });
   return { comparer, peer, asked, lies, time, conditions, codes: () => conditions.all().map(({ code }) => code) };
 }

@@ -82,12 +82,12 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: 'what is only in memory is called lost',
     file: 'src/chain/loss-judge.ts',
-    edits: [{ from: 'if (await this.#saveHeld({ ...wanted, ...name }, signal)) return null;', to: '' }],
+    edits: [{ from: 'const held = await search.inMemory(wanted);', to: 'const held = null;' }],
     theme: 'loss',
   },
   {
     name: 'who does not answer has not got it',
-    file: 'src/chain/loss-judge.ts',
+    file: 'src/chain/loss-search.ts',
     edits: [{ from: "return 'no-answer';", to: "return 'absent';" }],
     theme: 'loss',
   },

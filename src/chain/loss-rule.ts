@@ -1,0 +1,59 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import type { Loss } from '../catalog/loss-document.ts';
+import type { VersionHash } from '../core/blob/ids.ts';
+import type { Poller } from '../ingest/poller.ts';
+import type { Activity } from '../view/activity.ts';
+import type { ChainState } from '../view/chain-state.ts';
+
+/** The conditions under which a blob may be called lost. The judge of the window and a backfill record losses by them alone. */
+export class LossRule {
+  readonly #catalog: Catalog;
+  readonly #poller: Pick<Poller, 'state' | 'isListCurrent' | 'isListed'>;
+  readonly #chain: Pick<ChainState, 'isWalked'>;
+  readonly #activity: Pick<Activity, 'emit'>;
+
+  constructor(
+    catalog: Catalog,
+    poller: Pick<Poller, 'state' | 'isListCurrent' | 'isListed'>,
+    chain: Pick<ChainState, 'isWalked'>,
+    activity: Pick<Activity, 'emit'>,
+  ) {
+    this.#catalog = catalog;
+    this.#poller = poller;
+    this.#chain = chain;
+    this.#activity = activity;
+  }
+
+  /**
+   * Mediantime by which blobs are judged now; null: none may be. A node that catches up lacks blobs that it will have, and a
+   * new catalog does not know yet what a rule left out.
+   */
+  tipSeconds(): number | null {
+    if (!this.#catalog.evidence.isTakenOver) return null;
+    const { tip } = this.#poller.state;
+    return tip !== null && this.#poller.isListCurrent() && this.#chain.isWalked ? tip.medianTimeSeconds : null;
+  }
+
+  /** Reports whether the node still lists the blob, which is not lost then. */
+  isListed(versionHash: VersionHash): boolean {
+    return this.#poller.isListed(versionHash);
+  }
+
+  /**
+   * Records what still is lost. The branch may have changed while the sources answered, and a list may have told a size that a
+   * rule leaves out. A blob that was taken down, or that is kept apart as custom bytes, is not lost. Gives those recorded.
+   */
+  record(losses: readonly Loss[]): readonly Loss[] {
+    const { chain, withheld, leftOut, custom, losses: ledger } = this.#catalog;
+    const missing = losses.filter(
+      (loss) =>
+        chain.lastHeight(loss) === loss.upToHeight &&
+        !withheld.has(loss) &&
+        !leftOut.has(loss.versionHash) &&
+        !custom.has(loss.versionHash),
+    );
+    const lost = missing.length > 0 ? ledger.record(missing) : [];
+    for (const { hashType, versionHash } of lost) this.#activity.emit('lost', { hashType, versionHash });
+    return lost;
+  }
+}

@@ -295,10 +295,7 @@ const LARGER: Readonly<Record<string, number>> = {
   ArchiveBytesModules: 13,
   TakeDownModules: 11,
   ChainQuestionModules: 8,
-  // The numbers of every part, in one answer.
-  FigureModules: 11,
   // One step of a blob's way each, with the store, the catalog, the rule of hashing and those who are told.
-  FetcherModules: 10,
 };
 const MOST = 6;
 

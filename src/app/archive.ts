@@ -34,8 +34,11 @@ import { PeerComparer } from '../federation/peer-comparison.ts';
 import { PeerRescue } from '../federation/peer-rescue.ts';
 import { PeerStatements } from '../federation/peer-statements.ts';
 import { Receipts } from '../federation/receipts.ts';
+import { BlobIntake } from '../ingest/blob-intake.ts';
+import { FetchFailures } from '../ingest/fetch-failures.ts';
 import { Fetcher } from '../ingest/fetcher.ts';
 import { NodeLists } from '../ingest/node-lists.ts';
+import { NodeRequests } from '../ingest/node-requests.ts';
 import { OrphanFinder } from '../ingest/orphan-finder.ts';
 import { type ChainBinding, Poller, type PollerOptions } from '../ingest/poller.ts';
 import { Spooler } from '../ingest/spooler.ts';
@@ -243,10 +246,10 @@ export class Archive implements ArchiveView {
     // The way of new bytes.
     const spooler = new Spooler(writer, catalog, conditions, activity, clock);
     const orphans = new OrphanFinder(store, hasher, catalog.openedMs, catalogRebuild);
-    this.#fetcher = new Fetcher(options.requests, {
-      ...{ node, catalog, poller, spooler, orphans, verifier, conditions, activity, clock },
-      custom: this.custom,
-    });
+    const failures = new FetchFailures(catalog, poller, conditions, activity);
+    const requests = new NodeRequests(node, poller, failures, conditions, clock);
+    const intake = new BlobIntake(orphans, verifier, this.custom, spooler, failures, conditions);
+    this.#fetcher = new Fetcher(options.requests, catalog, poller, requests, intake, failures);
     const { peers = [] } = modules;
     this.#peers = peers;
     const fetcher = this.#fetcher;
@@ -355,11 +358,7 @@ export class Archive implements ArchiveView {
       claims: new PeerClaims(catalog, spooler),
       audit: new PeerAudit(catalog, hasher, clock),
     });
-    this.figures = new ArchiveFigures({
-      ...{ catalog, poller, chain, replication, damage, conditions, routine: this.routine, peers, activity, clock },
-      attestor: this.attestor,
-      standing: () => this.standing(),
-    });
+    this.figures = new ArchiveFigures({ archive: this, catalog, sites, damage, routine: this.routine, activity });
   }
 
   /** Works until the signal aborts; resolves when everything under way has ended. */

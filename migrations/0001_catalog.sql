@@ -182,6 +182,8 @@ CREATE TABLE occurrence (
   hash_type INTEGER NOT NULL CHECK (hash_type IN (1, 2)),
   txid BLOB NOT NULL CHECK (length(txid) = 32),
   vout INTEGER NOT NULL,
+  -- Scripts of the outputs that its transaction spends: hex, with commas between them. NULL: unknown.
+  senders TEXT,
   PRIMARY KEY (height, transaction_index)
 ) STRICT, WITHOUT ROWID;
 

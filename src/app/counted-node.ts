@@ -1,4 +1,4 @@
-import type { BlockHash } from '../core/blob/ids.ts';
+import type { BlockHash, TxId } from '../core/blob/ids.ts';
 import type { ChainTip, FetchOutcome, ListedBlob, ListedPage } from '../node/blob-node.ts';
 import type { ArchiveNode, ChainHeader } from '../node/chain-node.ts';
 
@@ -12,6 +12,7 @@ export class CountedCalls {
   blockHash = 0;
   header = 0;
   block = 0;
+  sender = 0;
   chainLock = 0;
   wait = 0;
 }
@@ -74,6 +75,11 @@ export class CountedNode implements ArchiveNode {
   rawBlocks(hashes: readonly BlockHash[], signal: AbortSignal): Promise<readonly Uint8Array[]> {
     this.calls.block += hashes.length;
     return this.#node.rawBlocks(hashes, signal);
+  }
+
+  spentScripts(block: BlockHash, txids: readonly TxId[], signal: AbortSignal): ReturnType<ArchiveNode['spentScripts']> {
+    this.calls.sender += txids.length;
+    return this.#node.spentScripts(block, txids, signal);
   }
 
   bestChainLock(signal: AbortSignal): ReturnType<ArchiveNode['bestChainLock']> {

@@ -57,7 +57,7 @@ import {
 } from './open-backends.ts';
 import { openPage } from './open-page.ts';
 import { openPassThrough } from './open-pass-through.ts';
-import { openRule } from './open-rule.ts';
+import { learnsSenders, openRule } from './open-rule.ts';
 import { openPeers, openSource } from './open-sources.ts';
 import { openSubscriptions } from './open-subscriptions.ts';
 import { REAL_TIME, type ScheduleTime, scheduledWork } from './scheduled-work.ts';
@@ -178,6 +178,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
         finality: parseFinality(settings.finality),
         archiverId,
         silentBlocks: settings.alarmSilentBlocks,
+        learnsSenders: learnsSenders(settings),
       },
       replication: {
         requests: settings.replicasRequests,
@@ -309,6 +310,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
         { name: 'the data folder', addresses: [folder.path] },
       ]),
       window: archive.windowView,
+      learnsSenders: learnsSenders(settings),
       inventory: archive.inventory,
       attestations: archive.attestor,
       receipts: archive.receipts,

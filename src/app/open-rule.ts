@@ -39,3 +39,8 @@ function invalid(problem: string, cause: unknown): ConfigError {
     cause,
   });
 }
+
+/** Whether the node is asked for the senders of blobs. */
+export function learnsSenders({ senders }: Pick<SettingValues, 'senders'>): boolean {
+  return senders === 'learn';
+}

@@ -302,7 +302,7 @@ export class ChainIndex {
     if (isWanted && this.#occurrences.countUpTo(occurrence, RECORDED_OCCURRENCES) < RECORDED_OCCURRENCES) {
       this.#records.add({ height, transactionIndex: occurrence.transactionIndex }, occurrence.makeRecord());
     }
-    this.#occurrences.insert({ ...occurrence, height });
+    this.#occurrences.insert({ ...occurrence, height }, occurrence.senders);
     if (standing?.isUnmined === true) this.#unmined.recordMined(occurrence, medianTimeSeconds);
     if (isLeftOut || isHeld) return false;
     const nowMs = this.#tables.nowMs();

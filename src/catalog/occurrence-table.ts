@@ -8,6 +8,7 @@ import {
   parseVersionHash,
   type TxId,
 } from '../core/blob/ids.ts';
+import { parseSenderScript, type Senders } from '../core/blob/sender.ts';
 import { hashTypeCode, hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
 import { hashKey } from './seen-table.ts';
 
@@ -62,7 +63,7 @@ export class OccurrenceTable {
 
   constructor(database: Database.Database) {
     this.#insert = database.prepare(
-      'INSERT INTO occurrence (height, transaction_index, version_hash, hash_type, txid, vout) VALUES (?, ?, ?, ?, ?, ?)',
+      'INSERT INTO occurrence (height, transaction_index, version_hash, hash_type, txid, vout, senders) VALUES (?, ?, ?, ?, ?, ?, ?)',
     );
     this.#unclear = database.prepare(
       'INSERT INTO unclear_transaction (height, transaction_index, txid, candidates) VALUES (?, ?, ?, ?)',
@@ -103,8 +104,12 @@ export class OccurrenceTable {
     this.#countUnclear = database.prepare('SELECT COUNT(*) FROM unclear_transaction').pluck();
   }
 
-  insert({ height, transactionIndex, versionHash, hashType, txid, vout }: OccurrenceRow): void {
-    this.#insert.run(height, transactionIndex, hashKey(versionHash), hashTypeCode(hashType), hashKey(txid), vout);
+  insert(
+    { height, transactionIndex, versionHash, hashType, txid, vout }: OccurrenceRow,
+    senders: Senders = null,
+  ): void {
+    const [key, code] = [hashKey(versionHash), hashTypeCode(hashType)];
+    this.#insert.run(height, transactionIndex, key, code, hashKey(txid), vout, senders?.join() ?? null);
   }
 
   insertUnclear({ height, transactionIndex }: ChainPlace, txid: TxId, candidates: number): void {
@@ -171,6 +176,11 @@ export function decodeOccurrence(found: z.infer<typeof occurrenceRow>): Occurren
     txid: parseTxId(found.txid.toString('hex')),
     vout: found.vout,
   };
+}
+
+/** Scripts as the column `senders` holds them. */
+export function decodeSenders(column: string | null): Senders {
+  return column === null ? null : column.split(',').map(parseSenderScript);
 }
 
 function decodePlaced(value: unknown): PlacedOccurrence {

@@ -1,4 +1,5 @@
 import type { TxId } from '../core/blob/ids.ts';
+import type { Senders } from '../core/blob/sender.ts';
 import type { BlockRow } from './block-table.ts';
 import type { OccurrenceRow, PlacedOccurrence } from './occurrence-table.ts';
 
@@ -9,6 +10,8 @@ export interface WalkedBlock extends BlockRow {
 }
 
 export interface WalkedOccurrence extends Omit<OccurrenceRow, 'height'> {
+  /** Scripts of the outputs that its transaction spends. Default: null, they are unknown. */
+  readonly senders?: Senders;
   /** Makes its occurrence record, without the size, on demand: most resubmissions need none. */
   readonly makeRecord: () => string;
 }

@@ -1,9 +1,11 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import { type ContentName, type HashType, parseTxId, parseVersionHash, type TxId } from '../core/blob/ids.ts';
+import type { Senders } from '../core/blob/sender.ts';
 import { hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
 import { type BlockRow, decodeBlock } from './block-table.ts';
 import { CONTENT_STATES, type StoredState } from './content-table.ts';
+import { decodeSenders } from './occurrence-table.ts';
 import { BLOB, type PlacementState } from './placement-state.ts';
 import { LISTED_DUE } from './queue-parts.ts';
 
@@ -12,6 +14,7 @@ export interface WindowRow extends Omit<ContentName, 'hashType'> {
   /** null: only listed so far, and a list does not say which hash it is. */
   readonly hashType: HashType | null;
   readonly txid: TxId | null;
+  readonly senders: Senders;
   /** null: no list named it yet, and its bytes are not here. */
   readonly sizeBytes: number | null;
   readonly state: StoredState;
@@ -38,6 +41,7 @@ const windowRow = z.object({
   version_hash: z.instanceof(Buffer),
   hash_type: z.number().nullable(),
   txid: z.instanceof(Buffer).nullable(),
+  senders: z.string().nullable(),
   size_bytes: z.number().nullable(),
   state: z.number().nullable(),
   queued_median_seconds: z.number().nullable(),
@@ -73,7 +77,7 @@ export class WindowRows {
       .prepare('SELECT height FROM block WHERE height < ? AND median_time_seconds < ? ORDER BY height DESC LIMIT 1')
       .pluck();
     this.#ofBlock = database.prepare(
-      `SELECT o.version_hash, o.hash_type, o.txid, COALESCE(content.size_bytes, left_out.size_bytes, ${QUEUED_SIZE}) AS size_bytes,
+      `SELECT o.version_hash, o.hash_type, o.txid, o.senders, COALESCE(content.size_bytes, left_out.size_bytes, ${QUEUED_SIZE}) AS size_bytes,
          content.state, seen.median_time_seconds AS queued_median_seconds, lost.version_hash IS NOT NULL AS is_lost, content.sequence,
          left_out.version_hash IS NOT NULL AS is_left_out,
          EXISTS (SELECT 1 FROM custom WHERE custom.version_hash = o.version_hash AND is_held = 1) AS is_custom
@@ -99,12 +103,12 @@ export class WindowRows {
        CROSS JOIN copy ON copy.backend_id = backend.id AND copy.kind = ${BLOB} AND copy.object = requested.value`,
     );
     this.#listed = database.prepare(
-      `SELECT version_hash, hash_type, txid, ${QUEUED_SIZE} AS size_bytes, NULL AS state, median_time_seconds AS queued_median_seconds,
+      `SELECT version_hash, hash_type, txid, NULL AS senders, ${QUEUED_SIZE} AS size_bytes, NULL AS state, median_time_seconds AS queued_median_seconds,
          0 AS is_lost, 0 AS is_custom, 0 AS is_left_out, NULL AS sequence
        FROM ${LISTED_DUE} AND median_time_seconds >= ? ORDER BY median_time_seconds LIMIT ?`,
     );
     this.#arrived = database.prepare(
-      `SELECT version_hash, hash_type, txid, size_bytes, state, NULL AS queued_median_seconds, 0 AS is_lost, 0 AS is_custom, 0 AS is_left_out, sequence FROM
+      `SELECT version_hash, hash_type, txid, NULL AS senders, size_bytes, state, NULL AS queued_median_seconds, 0 AS is_lost, 0 AS is_custom, 0 AS is_left_out, sequence FROM
          (SELECT * FROM content ORDER BY sequence DESC LIMIT ?) AS latest
        WHERE state > 0 AND median_time_seconds >= ? AND NOT EXISTS
          (SELECT 1 FROM occurrence WHERE occurrence.version_hash = latest.version_hash AND occurrence.hash_type = latest.hash_type)
@@ -171,6 +175,7 @@ function decode(value: unknown): WindowRow {
     versionHash: parseVersionHash(found.version_hash.toString('hex')),
     hashType: found.hash_type === null ? null : hashTypeFrom(found.hash_type),
     txid: found.txid === null ? null : parseTxId(found.txid.toString('hex')),
+    senders: decodeSenders(found.senders),
     sizeBytes: found.size_bytes,
     state: CONTENT_STATES[found.state ?? 0] ?? 'seen',
     queuedMedianSeconds: found.queued_median_seconds,

@@ -16,6 +16,7 @@ import { Follower } from './follower.ts';
 import { HistoryWalk } from './history.ts';
 import { LagWatch } from './lag-watch.ts';
 import type { NodeGroup } from './node-group.ts';
+import { SenderLookup } from './sender-lookup.ts';
 
 export interface ChainOptions {
   /** Height to start at; null for the lowest savable height at the very first start. */
@@ -25,6 +26,8 @@ export interface ChainOptions {
   readonly archiverId: string;
   /** Blocks without a blob before a condition is raised; 0: never. */
   readonly silentBlocks: number;
+  /** Whether the node is asked who sent the blobs of each block. Default: false. */
+  readonly learnsSenders?: boolean;
 }
 
 export interface ChainModules {
@@ -53,7 +56,9 @@ export class ChainFollowing implements ChainState {
     const { nodes, catalog, poller, conditions, activity, clock } = modules;
     const node = nodes.followed;
     const finality = new Finality(options.finality, node, catalog);
-    const follower = new Follower(options.startHeight, { node, catalog, poller, finality, conditions, activity });
+    const senders = options.learnsSenders === true ? new SenderLookup(node, conditions, clock) : null;
+    const parts = { node, catalog, poller, finality, conditions, activity };
+    const follower = new Follower(options.startHeight, parts, senders);
     this.#follower = follower;
     this.history = new HistoryWalk(catalog.chain, node);
     this.#watch = new BlockWatch(node, poller, conditions, clock);

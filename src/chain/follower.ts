@@ -15,6 +15,8 @@ import { BlockTimes } from './block-times.ts';
 import { ChainError, type WalkFailure } from './errors.ts';
 import type { Finality } from './finality.ts';
 import { relationTo } from './fork.ts';
+import type { ProvenBlock } from './read-block.ts';
+import type { SenderLookup } from './sender-lookup.ts';
 import { lowestSavableHeight } from './start-height.ts';
 import { tellUnclear } from './tell-unclear.ts';
 
@@ -45,6 +47,7 @@ const WITHDRAWN_SECONDS = 86_400;
 export class Follower {
   readonly #startHeight: number | null;
   readonly #modules: FollowerModules;
+  readonly #senders: SenderLookup | null;
   /** Notified when the node has a new tip. */
   readonly #tips = new Notifier();
   /** Notifies when the cursor, the final height, or `isWalked` changed. */
@@ -55,10 +58,14 @@ export class Follower {
   #at: WalkFailure['at'] = 'walk';
   #lastFailure: WalkFailure | null = null;
 
-  /** @param startHeight the operator's start; null for the lowest savable height */
-  constructor(startHeight: number | null, modules: FollowerModules) {
+  /**
+   * @param startHeight the operator's start; null for the lowest savable height
+   * @param senders asks who sent the blobs of a block; null when no setting needs it
+   */
+  constructor(startHeight: number | null, modules: FollowerModules, senders: SenderLookup | null = null) {
     this.#startHeight = startHeight;
     this.#modules = modules;
+    this.#senders = senders;
     modules.activity.on('tip', () => this.#tips.notify());
   }
 
@@ -192,7 +199,12 @@ export class Follower {
         if (last !== null && block.previousHash !== last.hash) return 'parted';
         times ??= await BlockTimes.before(block.height, block.previousHash, catalog.chain, node, signal);
         last = { ...block, medianTimeSeconds: times.follow(block.timeSeconds) };
-        group.push({ ...block, medianTimeSeconds: last.medianTimeSeconds });
+        const { medianTimeSeconds } = last;
+        group.push({
+          ...block,
+          medianTimeSeconds,
+          occurrences: await this.#named(block, medianTimeSeconds, tip, signal),
+        });
         bytes += rawBytes;
         occurrences += block.occurrences.length;
         if (group.length >= GROUP.blocks || occurrences >= GROUP.occurrences || bytes >= GROUP.bytes) commit();
@@ -202,6 +214,12 @@ export class Follower {
       // Blocks verified before a later one failed stay valid.
       commit();
     }
+  }
+
+  /** The occurrences of a block with their senders. No node has the blobs of a past window, so none is asked about them. */
+  async #named(block: ProvenBlock, medianTimeSeconds: number, tip: ChainTip, signal: AbortSignal) {
+    const isPast = deadlineOf(medianTimeSeconds) < tip.medianTimeSeconds;
+    return this.#senders === null || isPast ? block.occurrences : await this.#senders.learn(block, signal);
   }
 
   #record(blocks: readonly WalkedBlock[], tip: ChainTip): void {

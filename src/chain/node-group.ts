@@ -1,6 +1,6 @@
 import { ArchiveError } from '../core/archive-errors.ts';
 import { HoldfastError } from '../core/blob/errors.ts';
-import type { BlockHash } from '../core/blob/ids.ts';
+import type { BlockHash, TxId } from '../core/blob/ids.ts';
 import type { Clock } from '../core/time/clock.ts';
 import type { ChainTip, FetchOutcome, ListedBlob, ListedPage } from '../node/blob-node.ts';
 import type { ArchiveNode, ChainHeader } from '../node/chain-node.ts';
@@ -128,6 +128,10 @@ export class NodeGroup implements ArchiveNode {
       if (this.#nodes.length > 1) for (const [at, hash] of hashes.entries()) assertBlock(blocks[at] ?? NOTHING, hash);
       return blocks;
     });
+  }
+
+  spentScripts(block: BlockHash, txids: readonly TxId[], signal: AbortSignal): ReturnType<ArchiveNode['spentScripts']> {
+    return this.#first(signal, (node) => node.spentScripts(block, txids, signal));
   }
 
   bestChainLock(signal: AbortSignal): ReturnType<ArchiveNode['bestChainLock']> {

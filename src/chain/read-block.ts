@@ -1,6 +1,8 @@
 import type { WalkedBlock, WalkedOccurrence } from '../catalog/walked-block.ts';
 import { HoldfastError, messageOf } from '../core/blob/errors.ts';
+import { encodeHex } from '../core/blob/hex.ts';
 import type { BlockHash } from '../core/blob/ids.ts';
+import type { SpentScript } from '../node/chain-node.ts';
 import { type Block, parseBlock } from '../verify/block.ts';
 import { type Occurrence, occurrencesOf } from '../verify/block-occurrences.ts';
 import { makeOccurrenceRecord } from '../verify/occurrence-record.ts';
@@ -11,7 +13,10 @@ import { ChainError } from './errors.ts';
 export const UNKNOWN_SIZE = 1;
 
 /** A verified block without its median time, which needs the blocks before it. */
-export type ProvenBlock = Omit<WalkedBlock, 'medianTimeSeconds'>;
+export interface ProvenBlock extends Omit<WalkedBlock, 'medianTimeSeconds'> {
+  /** The outputs that the inputs of one of its transactions spend. */
+  readonly spentBy: (transactionIndex: number) => readonly SpentScript[];
+}
 
 /**
  * Parses and verifies a raw block: the header hashes to the requested name, the transactions to the header's Merkle
@@ -31,7 +36,19 @@ export function readBlock(bytes: Uint8Array, hash: BlockHash, height: number): P
       txid,
       candidates: carried.candidates.length,
     })),
+    spentBy: (transactionIndex) => spentIn(block, transactionIndex),
   };
+}
+
+/** The scripts of outputs that an earlier transaction of the same block made; the block has no others. */
+function spentIn({ transactions }: Block, transactionIndex: number): readonly SpentScript[] {
+  const spent = transactions[transactionIndex]?.spentOutputs() ?? [];
+  const wanted = new Set(spent.map(({ txid }) => txid));
+  const made = new Map(transactions.filter(({ txid }) => wanted.has(txid)).map((one) => [one.txid, one]));
+  return spent.map(({ txid, vout }) => {
+    const output = made.get(txid)?.outputs()[vout];
+    return { txid, vout, script: output === undefined ? null : encodeHex(output.script) };
+  });
 }
 
 /**

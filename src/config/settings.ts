@@ -200,6 +200,12 @@ export const SETTINGS = {
     null,
     'Largest blob in bytes that is archived, or a size like 64KiB. Larger blobs are not fetched, and answered as not archived by rule. Without it, every size.',
   ),
+  senders: setting(
+    'senders',
+    oneOf(['off', 'learn']),
+    'off',
+    'learn: ask the node once for each blob transaction of a new block which scripts it spends from, so that events can be filtered by sender.',
+  ),
   archiveAllowFile: setting(
     'archive.allowFile',
     text.nullable(),

@@ -62,6 +62,7 @@ export function listen(
     hexOf: (content) => hexCache.hexOf(content),
     startedAtSeconds: state.nowSeconds(),
     hasTransactionIndex: options.transactionIndex ?? true,
+    hasUndoData: options.undoData ?? true,
     spend: options.costModel === true ? oneLock() : () => Promise.resolve(),
   };
   const perform = async (call: RpcCall, site: CallSite): Promise<Reply> => {

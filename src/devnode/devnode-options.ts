@@ -29,6 +29,8 @@ export interface DevnodeOptions {
   readonly costModel?: boolean;
   /** Whether `getrawtransaction` finds mined transactions by txid alone, as with `-txindex`. Default true. */
   readonly transactionIndex?: boolean;
+  /** Whether blocks have undo data, out of which calls tell what transactions spend. Default true; a pruned node has none. */
+  readonly undoData?: boolean;
   /** Clock of the node. Default: the system's. `advanceSeconds` adds to it. */
   readonly clock?: Clock;
   /** Rule that prunes the cache: on ChainLocks (`main`, default) or at every block (`test`). */

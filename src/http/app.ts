@@ -141,7 +141,8 @@ function liveWindow(view: ArchiveView, options: HttpOptions): LiveWindow | null 
   // One picture is made for all who listen, so it is made for the public.
   const feed = new WindowFeed({ status: () => inWords(view.status(), words) }, window, clock.wallMs);
   const limits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
-  return { feed, listeners: new EventListeners(feed, limits, (error) => report(error, 'events'), clock) };
+  const listeners = new EventListeners(feed, limits, (error) => report(error, 'events'), clock);
+  return { feed, listeners, learnsSenders: options.learnsSenders ?? false };
 }
 
 /** Every route, in the order in which the description names them. */

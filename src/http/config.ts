@@ -76,6 +76,8 @@ export interface HttpOptions {
   readonly trustProxy?: number | readonly string[] | null;
   /** The window, for people to look at; null: this process follows no chain, and has none. */
   readonly window?: WindowView | null;
+  /** Whether senders of blobs are learned, so that a filter by sender has something to pass. Default: false. */
+  readonly learnsSenders?: boolean;
   /** The inventory for other archives; without it there is no such route. */
   readonly inventory?: InventoryView;
   /** The signed statements; without it there is no such route. */

@@ -5,7 +5,7 @@ import { PROBLEMS, type ProblemCode } from './problem-table.ts';
 import { defineRoute, FACADE_PATH, type GoodAnswer, type Route } from './route.ts';
 
 /** The version of the routes, not of the program: a new route or member raises the second number, what breaks clients the first. */
-const API_VERSION = '1.4.0';
+const API_VERSION = '1.5.0';
 
 export const DESCRIPTION_PATH = '/openapi.json';
 

@@ -76,6 +76,11 @@ export const PROBLEMS = {
   'malformed/txid': { status: 400, title: 'Not a transaction id', hint: HASH_FORM },
   'malformed/block-hash': { status: 400, title: 'Not a block hash', hint: HASH_FORM },
   'malformed/hex': { status: 400, title: 'Not hex', hint: 'Use 0-9 and a-f only.' },
+  'events/senders-unknown': {
+    status: 400,
+    title: 'This archive does not learn who sends blobs',
+    hint: 'Leave the parameter `sender` out, or let the operator set HOLDFAST_SENDERS=learn.',
+  },
   'archive/bad-cursor': {
     status: 400,
     title: 'Not a cursor of this listing',

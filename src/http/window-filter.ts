@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { type NamedHash, parseNamedHash } from '../core/blob/ids.ts';
+import { MAX_SCRIPT_BYTES } from '../core/blob/sender.ts';
 import type { WindowFeed } from './window-feed.ts';
 import type { BlockOnWire, ColumnOnWire, WindowChangeOnWire, WindowOnWire } from './window-on-wire.ts';
 
 /** More of them make an address that is refused as too long. */
-const MAX_HASHES = 16;
+const [MAX_HASHES, MAX_SENDERS] = [16, 16];
 const HASHES = '^(0[xX])?(01)?[0-9a-fA-F]{64}(,(0[xX])?(01)?[0-9a-fA-F]{64}){0,15}$';
 const FILTER_STATES = [
   'seen',
@@ -18,6 +19,10 @@ const FILTER_STATES = [
   'not-archived-by-rule',
   'final',
 ] as const;
+/** A sender of the filter that stands for blobs in blocks whose senders are not known. */
+const UNKNOWN = 'unknown';
+const SENDER = `((0[xX])?([0-9a-fA-F]{2}){1,${MAX_SCRIPT_BYTES}}|${UNKNOWN})`;
+const SENDERS = `^${SENDER}(,${SENDER}){0,${MAX_SENDERS - 1}}$`;
 const STATES = `^(${FILTER_STATES.join('|')})(,(${FILTER_STATES.join('|')}))*$`;
 
 /** Strict: an ignored `hashes=` would look like a filter that nothing passes. */
@@ -36,13 +41,24 @@ export const EVENTS_QUERY = z.strictObject({
     })
     .transform((text) => new Set(text.split(',')))
     .optional(),
+  sender: z
+    .string('must be given once')
+    .regex(
+      new RegExp(SENDERS),
+      `must be 1 to ${MAX_SENDERS} scriptPubKeys in hex, or ${UNKNOWN}, with commas between them`,
+    )
+    .meta({
+      description: `Only blobs in blocks whose transaction spends an output of one of these scriptPubKeys, in hex: at most ${MAX_SENDERS}, with commas between them. \`${UNKNOWN}\` adds blobs in blocks whose senders the archive could not learn: without it they do not pass. A blob that waits for its block passes no sender.`,
+    })
+    .transform((text) => new Set(text.split(',').map((one) => one.toLowerCase().replace(/^0x/, ''))))
+    .optional(),
 });
 
 /** The blobs of the window that a listener wants to hear of: those that pass every filter that it gave. */
 export type WindowFilter = z.output<typeof EVENTS_QUERY>;
 
-export function isFiltering({ hash, state }: WindowFilter): boolean {
-  return hash !== undefined || state !== undefined;
+export function isFiltering({ hash, state, sender }: WindowFilter): boolean {
+  return hash !== undefined || state !== undefined || sender !== undefined;
 }
 
 /** An event for one listener, before it is encoded. */
@@ -97,11 +113,7 @@ export class FilteredWindow {
     for (const height of heights) if (lowest === null || height < lowest) this.#told.delete(height);
     const isTakenBack = heights.some((height) => highest === null || height > highest);
     const changed = this.#newTo(change);
-    if (
-      !isTakenBack &&
-      changed.length === 0 &&
-      this.#digest(waiting, this.#column(waiting, false)) === this.#toldWaiting
-    )
+    if (!isTakenBack && changed.length === 0 && this.#digest(waiting, this.#column(waiting)) === this.#toldWaiting)
       return null;
     return this.#change(change, changed);
   }
@@ -145,33 +157,34 @@ export class FilteredWindow {
   }
 
   #rememberWaiting(waiting: ColumnOnWire): ColumnOnWire {
-    const passing = this.#column(waiting, false);
+    const passing = this.#column(waiting);
     this.#toldWaiting = this.#digest(waiting, passing);
     return passing;
   }
 
   #passing(blocks: readonly BlockOnWire[]): Passing[] {
     return blocks.map((whole) => {
-      const block = { ...whole, ...this.#column(whole, whole.isFinal) };
+      const block = { ...whole, ...this.#column(whole, whole) };
       return { block, digest: block.blobs.length === 0 ? null : this.#digest(whole, block) };
     });
   }
 
-  /** Few blobs pass a filter of hashes, and hardly two listeners have the same one. A filter of states may pass everything. */
+  /** Few blobs pass a filter of hashes or senders, and hardly two listeners have the same one. One of states may pass everything. */
   #digest(whole: ColumnOnWire, passing: ColumnOnWire): string {
-    const { hash, state = [] } = this.#filter;
-    if (hash !== undefined) return digestOf(passing);
+    const { hash, state = [], sender } = this.#filter;
+    if (hash !== undefined || sender !== undefined) return digestOf(passing);
     const filter = passing.blobs.length === whole.blobs.length ? '' : [...state].toSorted().join(',');
     return this.#feed.digest(whole, filter, () => digestOf(passing));
   }
 
   /** `hasMore` stays as it is: blobs that the window does not name may pass the filter too. */
-  #column({ blobs, hasMore }: ColumnOnWire, isFinal: boolean): ColumnOnWire {
-    const { hash, state } = this.#filter;
+  #column({ blobs, hasMore }: ColumnOnWire, block: BlockOnWire | null = null): ColumnOnWire {
+    const { hash, state, sender } = this.#filter;
     const passing = blobs.filter(
       (blob) =>
         (hash === undefined || hash.some((name) => isNamed(blob, name))) &&
-        (state === undefined || state.has(blob.state) || (isFinal && state.has('final'))),
+        (state === undefined || state.has(blob.state) || (block?.isFinal === true && state.has('final'))) &&
+        (sender === undefined || (block !== null && (blob.senders ?? [UNKNOWN]).some((script) => sender.has(script)))),
     );
     return { blobs: passing, hasMore };
   }

@@ -8,6 +8,8 @@ const BLOB = z.object({
   versionHash: HASH_TEXT,
   hashType: z.enum(HASH_TYPES).nullable(),
   txid: HASH_TEXT.nullable(),
+  /** Left out while they are unknown. */
+  senders: z.array(z.string()).optional(),
   sizeBytes: z.int().nullable(),
   state: z.enum(['seen', 'at-risk', 'spooled', 'stored', 'lost', 'withheld', 'custom', 'not-archived-by-rule']),
   copies: z.int(),
@@ -91,10 +93,11 @@ export function blockOnWire(block: WindowBlock): BlockOnWire {
 }
 
 function columnOnWire({ blobs, hasMore }: BlobColumn) {
-  const named = blobs.map(({ versionHash, hashType, txid, sizeBytes, state, copies }) => ({
+  const named = blobs.map(({ versionHash, hashType, txid, senders, sizeBytes, state, copies }) => ({
     versionHash,
     hashType,
     txid,
+    ...(senders === undefined ? {} : { senders: [...senders] }),
     sizeBytes,
     state,
     copies,

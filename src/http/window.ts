@@ -11,6 +11,8 @@ import { WINDOW } from './window-on-wire.ts';
 export interface LiveWindow {
   readonly feed: WindowFeed;
   readonly listeners: EventListeners;
+  /** Whether the archive asks who sent the blobs of each block. */
+  readonly learnsSenders: boolean;
 }
 
 /** A filtered window is made for one listener alone: some milliseconds of work where much passes the filter. */
@@ -41,21 +43,36 @@ export function windowRoutes(live: LiveWindow | null): Route[] {
         path: '/v1/events',
         says: 'Server-sent events: `window` is the whole of it, `change` what is new since; goes on at Last-Event-ID. With a filter, blocks name only the blobs that pass it, and a change of others is no event: a block that comes without blobs has none for this listener any more. `status` is then as of the last event.',
         answers: [{ mediaType: 'text/event-stream', schema: null }],
-        problems: ['chain/not-walked'],
+        problems: ['chain/not-walked', 'events/senders-unknown'],
         parameters: NOTHING,
         query: EVENTS_QUERY,
         countRequests: ({ query }) => (isFiltering(EVENTS_QUERY.catch({}).parse(query)) ? REQUESTS_A_FILTER : 1),
-        answer: () => (live === null ? noWindow() : { status: 200, headers: EVENT_HEADERS, body: null }),
+        answer: ({ query }) => {
+          if (live === null) return noWindow();
+          const { sender } = EVENTS_QUERY.parse(query);
+          return sender === undefined || live.learnsSenders
+            ? { status: 200, headers: EVENT_HEADERS, body: null }
+            : noSenders();
+        },
       }),
       stream({ header, client, query }) {
         const filter = EVENTS_QUERY.parse(query);
         if (live === null) return noWindow();
+        if (filter.sender !== undefined && !live.learnsSenders) return noSenders();
         if (live.listeners.isFullFor(client)) return problemAnswer('http/too-busy', 'As many listen already as may.');
         const greeting = live.listeners.greeting(header('last-event-id'), filter);
         return { headers: EVENT_HEADERS, listen: (response) => live.listeners.add(response, greeting, client) };
       },
     },
   ];
+}
+
+/** A filter that nothing could pass would look like a chain without blobs. */
+function noSenders(): Answer {
+  return problemAnswer(
+    'events/senders-unknown',
+    'No blob of this archive has a known sender, so none passes a filter by sender.',
+  );
 }
 
 function noWindow(): Answer {

@@ -1,4 +1,4 @@
-import type { BlockHash } from '../core/blob/ids.ts';
+import type { BlockHash, TxId } from '../core/blob/ids.ts';
 import type { BlobNode } from './blob-node.ts';
 
 /** A header as the node reports it. */
@@ -25,6 +25,14 @@ export interface HeaderMembers {
   readonly nTx?: number | undefined;
 }
 
+/** An output that an input of a transaction spends, as the node reports it. */
+export interface SpentScript {
+  readonly txid: TxId;
+  readonly vout: number;
+  /** The scriptPubKey of that output in hex. null: the node has no undo data of the block, or is too old to tell. */
+  readonly script: string | null;
+}
+
 /**
  * The calls of a layer-1 node that following the chain needs. Each may throw; an abort rejects with the signal's
  * reason.
@@ -39,6 +47,15 @@ export interface ChainNode {
   rawBlock(hash: BlockHash, signal: AbortSignal): Promise<Uint8Array>;
   /** Several blocks in one request, which fails as a whole. The caller bounds their total size as far as it can. */
   rawBlocks(hashes: readonly BlockHash[], signal: AbortSignal): Promise<readonly Uint8Array[]>;
+  /**
+   * The outputs that these transactions of a block spend, for each in the order of its inputs: one call for each
+   * transaction, in one request. null: the node refuses to tell of this transaction.
+   */
+  spentScripts(
+    block: BlockHash,
+    txids: readonly TxId[],
+    signal: AbortSignal,
+  ): Promise<readonly (readonly SpentScript[] | null)[]>;
   /** The best ChainLock. null: the node knows none, which proves nothing. The node may lack the locked block. */
   bestChainLock(signal: AbortSignal): Promise<{ readonly hash: BlockHash; readonly height: number } | null>;
   /** Resolves to the tip when it changes, or after `waitMs` milliseconds. */

@@ -41,6 +41,8 @@ export function watchedNode(node: RpcBlobNode, watch: NodeCallWatch, clock: Pick
     header: (hash, signal) => noted('getblockheader', signal, () => node.header(hash, signal)),
     rawBlock: (hash, signal) => noted('getblock', signal, () => node.rawBlock(hash, signal)),
     rawBlocks: (hashes, signal) => noted('getblock', signal, () => node.rawBlocks(hashes, signal)),
+    spentScripts: (block, txids, signal) =>
+      noted('getrawtransaction', signal, () => node.spentScripts(block, txids, signal)),
     bestChainLock: (signal) => noted('getbestchainlock', signal, () => node.bestChainLock(signal)),
     waitForNewBlock: (waitMs, signal) => noted('waitfornewblock', signal, () => node.waitForNewBlock(waitMs, signal)),
     close: () => node.close(),

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { BlockHash } from '../core/blob/ids.ts';
 import { type BatchedReads, type BatchReader, batchAnswers } from './batched-reads.ts';
-import type { ChainHeader, ChainNode, HeaderMembers } from './chain-node.ts';
-import { blockHash, bytesOfHex, decode, height, seconds } from './decode.ts';
+import type { ChainHeader, ChainNode, HeaderMembers, SpentScript } from './chain-node.ts';
+import { blockHash, bytesOfHex, decode, height, seconds, txId } from './decode.ts';
 import { NodeRpcError } from './errors.ts';
 import { LARGE_ANSWER_BYTES, SMALL_ANSWER_BYTES } from './node-call.ts';
 import { parseJson, type RpcAnswer, readEnvelope, resultOf } from './rpc-answer.ts';
@@ -36,9 +36,13 @@ const header = z.object({
 });
 const chainLock = z.object({ blockhash: blockHash, height });
 const tip = z.object({ hash: blockHash, height });
+const prevout = z.object({ scriptPubKey: z.object({ hex: z.string() }) });
+const spending = z.object({ vin: z.array(z.object({ txid: txId, vout: z.int(), prevout: prevout.optional() })) });
 
 /** `RPC_INVALID_PARAMETER`, with the message "Block height out of range". */
 const OUT_OF_RANGE = -8;
+/** The verbosity with the outputs that are spent. Older releases take every number for `true`, and leave them out. */
+const WITH_PREVOUTS = 2;
 /** Code of a network without ChainLocks, and of a node that has received none. */
 const RPC_INTERNAL_ERROR = -32603;
 /** Milliseconds that the answer to a long poll may be late. */
@@ -97,6 +101,20 @@ export function chainCalls(transport: NodeTransport, batches: BatchedReads): Cha
         return this.rawBlock(hash, signal);
       });
     },
+    async spentScripts(block, txids, signal) {
+      const calls = txids.map((txid) => ({ method: 'getrawtransaction', params: [txid, WITH_PREVOUTS, block] }));
+      const request = { wallet: null, limitBytes: LARGE_ANSWER_BYTES, signal };
+      const read = ({ error, result }: RpcAnswer) => (error === null ? spentIn(result) : null);
+      return await batches.ask(calls, request, eachIn(calls, read), async (place) => {
+        const params = calls[place]?.params ?? [];
+        try {
+          return spentIn(await call('getrawtransaction', params, signal, { limitBytes: LARGE_ANSWER_BYTES }));
+        } catch (error) {
+          if (error instanceof NodeRpcError) return null;
+          throw error;
+        }
+      });
+    },
     async bestChainLock(signal) {
       try {
         const lock = decode(chainLock, await call('getbestchainlock', [], signal), 'getbestchainlock');
@@ -116,6 +134,11 @@ export function chainCalls(transport: NodeTransport, batches: BatchedReads): Cha
 function hashIn(answer: RpcAnswer, id: string): BlockHash | null {
   if (answer.error?.code === OUT_OF_RANGE) return null;
   return decode(blockHash, resultOf(answer, id, 'getblockhash'), 'getblockhash');
+}
+
+function spentIn(result: unknown): readonly SpentScript[] {
+  const { vin } = decode(spending, result, 'getrawtransaction');
+  return vin.map(({ txid, vout, prevout: spent }) => ({ txid, vout, script: spent?.scriptPubKey.hex ?? null }));
 }
 
 function eachIn<T>(calls: readonly unknown[], read: (answer: RpcAnswer, id: string) => T): BatchReader<T> {

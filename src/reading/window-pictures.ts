@@ -164,6 +164,7 @@ function columnOf(
       versionHash: row.versionHash,
       hashType: row.hashType,
       txid: row.txid,
+      ...(row.senders === null ? {} : { senders: row.senders }),
       sizeBytes: row.sizeBytes,
       state: stateOf(row, index),
       copies: row.sequence === null ? 0 : (copies.get(row.sequence) ?? 0),

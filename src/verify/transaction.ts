@@ -9,10 +9,17 @@ import { toDisplayHex } from './hash-bytes.ts';
 const MIN_INPUT_BYTES = 41;
 /** Value (8), empty script (1). */
 const MIN_OUTPUT_BYTES = 9;
-const PREVIOUS_OUTPUT_BYTES = 36;
+const HASH_BYTES = 32;
+const PREVIOUS_OUTPUT_BYTES = HASH_BYTES + 4;
 const VERSION_BYTES = 4;
 const LOCK_TIME_BYTES = 4;
 const WITNESS_FLAG = 1;
+
+/** Names the output that an input spends. */
+export interface SpentOutput {
+  readonly txid: TxId;
+  readonly vout: number;
+}
 
 export interface TransactionOutput {
   readonly valueSats: bigint;
@@ -84,6 +91,19 @@ export class Transaction {
     if (reader.count(MIN_INPUT_BYTES, 'inputs') === 0) return null;
     reader.skip(PREVIOUS_OUTPUT_BYTES, 'a previous output');
     return reader.prefixed('an input script');
+  }
+
+  /** The outputs that its inputs spend, in the order of the inputs. */
+  spentOutputs(): SpentOutput[] {
+    const { bodyStart, outputsStart } = this.#layout;
+    const reader = new ByteReader(this.#bytes.subarray(bodyStart, outputsStart));
+    return Array.from({ length: reader.count(MIN_INPUT_BYTES, 'inputs') }, () => {
+      const txid = parseTxId(toDisplayHex(reader.take(HASH_BYTES, 'a previous transaction')));
+      const vout = reader.u32('the number of a previous output');
+      reader.skipPrefixed('an input script');
+      reader.skip(4, 'a sequence');
+      return { txid, vout };
+    });
   }
 
   /** Serialised transaction without its witnesses. */

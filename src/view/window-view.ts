@@ -1,4 +1,5 @@
 import type { BlockHash, HashType, TxId, VersionHash } from '../core/blob/ids.ts';
+import type { SenderScript } from '../core/blob/sender.ts';
 
 /**
  * `at-risk`: on chain, not durable here, and past the alarm's share of its window. `lost`: no source had the bytes when
@@ -20,6 +21,8 @@ export interface WindowBlob {
   /** null: only listed so far, and a list does not say which hash it is. */
   readonly hashType: HashType | null;
   readonly txid: TxId | null;
+  /** Scripts that its transaction spends from, while they are known: no list tells them. */
+  readonly senders?: readonly SenderScript[];
   /** null: not known yet. */
   readonly sizeBytes: number | null;
   readonly state: WindowBlobState;

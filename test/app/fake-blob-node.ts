@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type BlockHash, parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
+import { type BlockHash, parseBlockHash, parseTxId, type TxId } from '../../src/core/blob/ids.ts';
 import type { ChainTip, FetchOutcome, ListedBlob, ListedPage } from '../../src/node/blob-node.ts';
 import type { ArchiveNode, ChainHeader } from '../../src/node/chain-node.ts';
 import type { VerifiedBlob } from '../../src/verify/verified-blob.ts';
@@ -107,6 +107,10 @@ export class FakeBlobNode implements ArchiveNode {
 
   async rawBlocks(hashes: readonly BlockHash[]): Promise<Uint8Array[]> {
     return await Promise.all(hashes.map((hash) => this.rawBlock(hash)));
+  }
+
+  async spentScripts(_block: BlockHash, txids: readonly TxId[]): Promise<null[]> {
+    return txids.map(() => null);
   }
 
   async bestChainLock(): Promise<null> {

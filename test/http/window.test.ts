@@ -4,6 +4,7 @@ import { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod';
+import { parseSenderScript } from '../../src/core/blob/sender.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from '../../src/http/config.ts';
 import { EventListeners } from '../../src/http/event-listeners.ts';
@@ -22,11 +23,11 @@ interface StreamEvent {
   readonly data: unknown;
 }
 
-async function served(limits: Partial<HttpLimits> = {}) {
+async function served(limits: Partial<HttpLimits> = {}, learnsSenders = false) {
   const view = new FakeArchiveView();
   const window = new FakeWindowView();
   window.show([windowBlock(7, [windowBlob(1)], true), windowBlock(8, [windowBlob(2, 'seen')])]);
-  const server = await running(view, limits, new FakeChainView(), { window, clock: SYSTEM_CLOCK });
+  const server = await running(view, limits, new FakeChainView(), { window, clock: SYSTEM_CLOCK, learnsSenders });
   return { view, window, ...server };
 }
 
@@ -307,6 +308,48 @@ describe('GET /v1/events with a filter', () => {
     expect(shown(changeOf(await next()).changed)).toEqual([[8, ['2 stored']]]);
   });
 
+  describe('with senders', () => {
+    const [ours, theirs] = [parseSenderScript(`5120${'ab'.repeat(32)}`), parseSenderScript(`0014${'cd'.repeat(20)}`)];
+    const sentBlocks = [
+      windowBlock(
+        7,
+        [
+          { ...windowBlob(1), senders: [theirs, ours] },
+          { ...windowBlob(2), senders: [theirs] },
+        ],
+        true,
+      ),
+      windowBlock(8, [windowBlob(3)]),
+    ];
+    const waiting = { blobs: [windowBlob(4, 'seen')], hasMore: false };
+    const passing = async (query: string) => {
+      const { url, window } = await served({ eventHeartbeatMs: 60_000 }, true);
+      window.show(sentBlocks, { waiting });
+      const whole = windowOf(await (await listen(url, undefined, query)).next());
+      expect(whole.waiting.blobs).toEqual([]);
+      return shown(whole.blocks);
+    };
+
+    test('passes blobs with any of the scripts among their senders, in either case of hex', async () => {
+      expect(await passing(`?sender=${ours}`)).toEqual([[7, ['1 stored']]]);
+      expect(await passing(`?sender=0x${theirs.toUpperCase()},${ours}`)).toEqual([[7, ['1 stored', '2 stored']]]);
+      expect(await passing(`?sender=${theirs}&hash=${hashOf(2)}`)).toEqual([[7, ['2 stored']]]);
+    });
+
+    test('passes a blob of an unknown sender for `unknown` alone', async () => {
+      expect(await passing(`?sender=${ours},unknown`)).toEqual([
+        [7, ['1 stored']],
+        [8, ['3 stored']],
+      ]);
+    });
+
+    test('is refused where no sender is learned, for nothing could ever pass', async () => {
+      const { url } = await served();
+      const answer = await fetch(`${url}/v1/events?sender=${ours}`);
+      expect([answer.status, await answer.json()]).toMatchObject([400, { code: 'events/senders-unknown' }]);
+    });
+  });
+
   test('hears of a blob that waits for a block, and of a block that was taken back', async () => {
     const { url, window } = await served({ eventHeartbeatMs: 60_000 });
     const { next } = await listen(url, undefined, `?hash=${hashOf(2)},${hashOf(6)}`);
@@ -462,6 +505,9 @@ describe('GET /v1/events with a filter', () => {
     ['a second hash parameter', `?hash=${'a'.repeat(64)}&hash=${'b'.repeat(64)}`, 'hash'],
     ['17 hashes', `?hash=${Array.from({ length: 17 }, () => 'a'.repeat(64)).join(',')}`, 'hash'],
     ['an unknown state', '?state=finished', 'state'],
+    ['half a byte of a script', '?sender=512', 'sender'],
+    ['a sender that is an address', '?sender=bcrt1qexample', 'sender'],
+    ['17 senders', `?sender=${Array.from({ length: 17 }, () => '51').join(',')}`, 'sender'],
     ['an unknown parameter', '?states=seen', 'states'],
   ])('refuses %s with 400', async (_what, query, named) => {
     const { url } = await served();

@@ -207,6 +207,7 @@ export class SimulatedNode {
       ...{ dialect: DIALECT, state, chain, assets: state.assets, wallets: ['w'], startedAtSeconds: 0 },
       hexOf: (content) => this.#hexCache.hexOf(content),
       hasTransactionIndex: true,
+      hasUndoData: true,
       spend: () => Promise.resolve(),
     };
     const { signal } = NEVER;

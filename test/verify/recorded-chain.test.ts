@@ -24,6 +24,7 @@ const TransactionView = z.object({
   txid: z.string(),
   version: z.int(),
   hex: hexText,
+  vin: z.array(z.object({ txid: z.string(), vout: z.int() })),
   vout: z.array(z.object({ n: z.int(), value: z.number(), scriptPubKey: z.object({ hex: hexText }) })),
 });
 const Release = z.array(
@@ -84,6 +85,7 @@ describe('the recorded transactions', () => {
     expect(transaction.txid).toBe(view.txid);
     expect(transaction.version).toBe(view.version);
     expect(encodeHex(transaction.raw)).toBe(view.hex);
+    expect(transaction.spentOutputs()).toEqual(view.vin);
     const outputs = transaction.outputs();
     expect(outputs.map(({ script }) => encodeHex(script))).toEqual(view.vout.map((out) => out.scriptPubKey.hex));
     expect(outputs.map(({ valueSats }) => Number(valueSats))).toEqual(

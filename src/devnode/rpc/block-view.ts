@@ -1,7 +1,7 @@
 import { segwitAddress, withChecksum } from '../chain/address.ts';
 import { BLOCK_BITS, BLOCK_VERSION, type Block } from '../chain/block.ts';
 import type { EmulatedChain } from '../chain/emulated-chain.ts';
-import type { Transaction } from '../chain/transaction.ts';
+import type { Transaction, TransactionInput } from '../chain/transaction.ts';
 import { amount, type Reply, type ReplyObject } from './reply.ts';
 import { WireNumber } from './wire-value.ts';
 
@@ -53,7 +53,31 @@ export function blockView(chain: EmulatedChain, block: Block, verbosity: number)
   };
 }
 
-export function transactionView(transaction: Transaction): ReplyObject {
+/** The view of a mined transaction with its fee and the outputs that it spends, as undo data gives them. */
+export function spendingView(chain: EmulatedChain, transaction: Transaction): ReplyObject {
+  return {
+    ...transactionView(transaction, (input) => prevoutView(chain, input)),
+    fee: amount(transaction.feeSats),
+  };
+}
+
+function prevoutView(chain: EmulatedChain, { previous }: TransactionInput): ReplyObject | undefined {
+  const origin = previous === null ? null : chain.tree.find(previous.txid);
+  const output = previous === null ? undefined : origin?.transaction.outputs[previous.vout];
+  if (origin === null || output === undefined) return undefined;
+  const { transaction, block } = origin;
+  return {
+    generated: transaction.inputs[0]?.previous === null,
+    height: block.height,
+    value: amount(output.valueSats),
+    scriptPubKey: scriptView(Buffer.from(output.script)),
+  };
+}
+
+export function transactionView(
+  transaction: Transaction,
+  prevoutOf: (input: TransactionInput) => ReplyObject | undefined = () => undefined,
+): ReplyObject {
   return {
     txid: transaction.txid,
     hash: transaction.witnessTxid,
@@ -67,6 +91,7 @@ export function transactionView(transaction: Transaction): ReplyObject {
         ? { coinbase: hex(input.script) }
         : { txid: input.previous.txid, vout: input.previous.vout, scriptSig: { asm: '', hex: hex(input.script) } }),
       txinwitness: input.witness.map(hex),
+      prevout: prevoutOf(input),
       sequence: input.sequence,
     })),
     vout: transaction.outputs.map((output, index) => ({

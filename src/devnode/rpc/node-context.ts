@@ -16,6 +16,7 @@ export interface NodeContext {
   readonly hexOf: (content: Content) => Buffer;
   readonly startedAtSeconds: number;
   readonly hasTransactionIndex: boolean;
+  readonly hasUndoData: boolean;
   /** Holds the node's lock for this many milliseconds when costs are modelled. */
   readonly spend: (milliseconds: number) => Promise<void>;
 }

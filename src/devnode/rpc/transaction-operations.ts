@@ -3,7 +3,7 @@ import type { Block } from '../chain/block.ts';
 import type { MinedTransaction } from '../chain/block-tree.ts';
 import type { EmulatedChain } from '../chain/emulated-chain.ts';
 import { decodeMerkleBlock, encodeMerkleBlock } from '../chain/merkle-block.ts';
-import { transactionView } from './block-view.ts';
+import { spendingView, transactionView } from './block-view.ts';
 import type { Handler } from './node-context.ts';
 import { parseHash } from './params.ts';
 import { amount, type Reply, type ReplyObject } from './reply.ts';
@@ -12,9 +12,10 @@ import { RpcError } from './rpc-error.ts';
 const NOT_IN_BLOCK = 'No such transaction found in the provided block. Use gettransaction for wallet transactions.';
 const NOT_ANYWHERE = 'No such mempool or blockchain transaction. Use gettransaction for wallet transactions.';
 
-export const getRawTransaction: Handler = (params, { chain, hasTransactionIndex }): Reply => {
+export const getRawTransaction: Handler = (params, { chain, hasTransactionIndex, hasUndoData }): Reply => {
   const txid = params.hash('txid', 'parameter 1');
-  const verbose = params.level('verbose', 0) > 0;
+  const verbosity = params.level('verbose', 0);
+  const verbose = verbosity > 0;
   const blockHash = params.optionalString('blockhash');
   const waiting = blockHash === null ? chain.mempool.get(txid) : null;
   if (waiting !== null) {
@@ -24,9 +25,11 @@ export const getRawTransaction: Handler = (params, { chain, hasTransactionIndex 
   const mined = blockHash === null ? indexed : inBlock(chain, txid, parseHash(blockHash, 'parameter 3'));
   if (mined === null) throw new RpcError('invalidAddressOrKey', blockHash === null ? NOT_ANYWHERE : NOT_IN_BLOCK);
   if (!verbose) return mined.transaction.raw.toString('hex');
+  const isCoinbase = mined.transaction.inputs[0]?.previous === null;
+  const isTold = verbosity > 1 && hasUndoData && !isCoinbase;
   return {
     ...(mined.active || blockHash !== null ? { in_active_chain: mined.active } : {}),
-    ...transactionView(mined.transaction),
+    ...(isTold ? spendingView(chain, mined.transaction) : transactionView(mined.transaction)),
     hex: mined.transaction.raw.toString('hex'),
     ...placeView(chain, mined),
   };

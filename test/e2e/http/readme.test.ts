@@ -34,7 +34,7 @@ beforeAllSharing(async (atEnd) => {
   daemon = await startArchive({
     dataDir: temporaryFolder(atEnd),
     node,
-    env: { HOLDFAST_FINALITY: 'depth:2', HOLDFAST_START_HEIGHT: '1' },
+    env: { HOLDFAST_FINALITY: 'depth:2', HOLDFAST_START_HEIGHT: '1', HOLDFAST_SENDERS: 'learn' },
     atEnd,
   });
   await untilStored(daemon, 1);
@@ -47,6 +47,7 @@ beforeAllSharing(async (atEnd) => {
     KECCAK: versionHash,
     TXID: txid,
     HEIGHT: '2',
+    SCRIPT: `5120${'ab'.repeat(32)}`,
   };
   await eventually(async () => expect((await daemon.client.get('/lastblock')).status).toBe(200));
   await eventually(async () => expect((await daemon.client.get(`/v1/blobs/${versionHash}/proof`)).status).toBe(200));

@@ -1,0 +1,94 @@
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { Scene, type SceneBlob } from './archive-on-devnode.ts';
+
+const LEARN = { HOLDFAST_SENDERS: 'learn' };
+const Spending = z.object({ result: z.object({ vin: z.array(z.object({ prevout: z.unknown() })) }) });
+const Prevout = z.object({ scriptPubKey: z.object({ hex: z.string() }) });
+const Window = z.object({
+  blocks: z.array(
+    z.object({ blobs: z.array(z.object({ versionHash: z.string(), senders: z.array(z.string()).optional() })) }),
+  ),
+});
+
+/** The senders of a mined blob as the node tells them. */
+async function sendersAt(scene: Scene, { txid }: SceneBlob): Promise<string[]> {
+  const { url, username, password } = scene.node;
+  const blockhash = scene.node.chain.tree.find(txid)?.block.hash;
+  const answer = await fetch(url, {
+    method: 'POST',
+    headers: { authorization: `Basic ${btoa(`${username}:${password}`)}` },
+    body: JSON.stringify({ id: 1, method: 'getrawtransaction', params: [txid, 2, blockhash] }),
+  });
+  const { result } = Spending.parse(await answer.json());
+  return result.vin.map(({ prevout }) => Prevout.parse(prevout).scriptPubKey.hex);
+}
+
+async function sendersHere(scene: Scene, { versionHash }: SceneBlob): Promise<string[] | undefined> {
+  const { blocks } = Window.parse(await (await fetch(`${scene.url}/v1/window`)).json());
+  return blocks.flatMap(({ blobs }) => blobs).find((blob) => blob.versionHash === versionHash)?.senders;
+}
+
+const callsFor = (scene: Scene) => scene.archive.status().node.calls['sender'];
+
+test('learns who sent each blob with one call for a transaction at most, and keeps it over a restart', async () => {
+  const scene = await (await Scene.create({ env: LEARN })).start();
+  const submitted = [scene.submit(), scene.submit()];
+  scene.mine(1);
+  // The wallet now spends the change of its first blobs: another script.
+  submitted.push(scene.submit());
+  scene.mine(1);
+  await scene.caughtUp();
+  const expected = await Promise.all(submitted.map((blob) => sendersAt(scene, blob)));
+  const here = () => Promise.all(submitted.map((blob) => sendersHere(scene, blob)));
+  expect(await here()).toEqual(expected);
+  expect(new Set(expected.flat()).size).toBeGreaterThan(1);
+  expect(callsFor(scene)).toBe(submitted.length);
+  await scene.stop();
+  await scene.start();
+  await scene.caughtUp();
+  expect(await here()).toEqual(expected);
+  expect(callsFor(scene)).toBe(0);
+});
+
+test('a chain of change within one block is followed in the block itself, without a call', async () => {
+  const scene = await (await Scene.create({ node: { initialBlocks: 101 }, env: LEARN })).start();
+  // The wallet has no more than three ripe coins: the later blobs spend change that waits beside them.
+  const submitted = [scene.submit(), scene.submit(), scene.submit(), scene.submit(), scene.submit()];
+  scene.mine(1);
+  await scene.caughtUp();
+  const expected = await Promise.all(submitted.map((blob) => sendersAt(scene, blob)));
+  expect(await Promise.all(submitted.map((blob) => sendersHere(scene, blob)))).toEqual(expected);
+  expect(callsFor(scene)).toBe(3);
+});
+
+test('asks for no sender without the setting', async () => {
+  const scene = await (await Scene.create()).start();
+  const blob = scene.submit();
+  scene.mine(1);
+  await scene.caughtUp();
+  expect([callsFor(scene), await sendersHere(scene, blob)]).toEqual([0, undefined]);
+});
+
+test('a node without undo data leaves senders unknown, which a condition tells, and everything else goes on', async () => {
+  const scene = await (await Scene.create({ node: { undoData: false }, env: LEARN })).start();
+  const blob = scene.submit();
+  scene.mine(1);
+  await scene.caughtUp();
+  expect(await sendersHere(scene, blob)).toBeUndefined();
+  expect(scene.conditions()).toContain('chain/senders-unknown');
+  expect(await scene.record(blob.versionHash)).toMatchObject({ state: 'stored' });
+});
+
+test('a blob that another branch has is asked for once more, by its new block', async () => {
+  const scene = await (await Scene.create({ env: LEARN })).start();
+  const blob = scene.submit();
+  scene.mine(2);
+  await scene.caughtUp();
+  const before = await sendersHere(scene, blob);
+  scene.node.reorganise(2);
+  scene.mine(1);
+  await scene.caughtUp();
+  expect(await sendersHere(scene, blob)).toEqual(before);
+  expect(callsFor(scene)).toBe(2);
+});

@@ -153,7 +153,8 @@ export class Catalog {
       let added = 0;
       for (const sighting of sightings) {
         if (this.#tables.content.isHeld(sighting.versionHash) || this.leftOut.judgeListed(sighting)) continue;
-        if (this.#tables.seen.add(sighting, this.#tables.nowMs())) added += 1;
+        const nowMs = this.#tables.nowMs();
+        if (this.#tables.seen.add(sighting, nowMs, this.leftOut.askListedAfterMs(sighting, nowMs))) added += 1;
       }
       this.leftOut.recordEvidence();
       return added;

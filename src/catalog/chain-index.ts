@@ -296,7 +296,7 @@ export class ChainIndex {
     const standing = this.#tables.content.standing(occurrence);
     const isHeld = standing?.isHeld === true;
     const past = isPast(medianTimeSeconds);
-    const isLeftOut = !isHeld && this.#leftOut.judgeMined({ ...occurrence, height, medianTimeSeconds });
+    const isLeftOut = !isHeld && this.#leftOut.judgeMined({ ...occurrence, height, medianTimeSeconds, isPast: past });
     // Content that is neither held nor fetched gets its records queued when its bytes turn up, made from the block again.
     const isWanted = isHeld || (!past && !isLeftOut);
     if (isWanted && this.#occurrences.countUpTo(occurrence, RECORDED_OCCURRENCES) < RECORDED_OCCURRENCES) {
@@ -306,7 +306,7 @@ export class ChainIndex {
     if (standing?.isUnmined === true) this.#unmined.recordMined(occurrence, medianTimeSeconds);
     if (isLeftOut || isHeld) return false;
     const nowMs = this.#tables.nowMs();
-    const askAfterMs = this.#leftOut.askAfterMs(nowMs);
+    const askAfterMs = this.#leftOut.askAfterMs(occurrence, nowMs);
     const mined = { txid: occurrence.txid, medianTimeSeconds, isPast: past, askAfterMs };
     return this.#tables.seen.addMined(occurrence, mined, nowMs);
   }

@@ -19,6 +19,8 @@ const leftOutDocument = z.looseObject({
         .regex(/^[0-9a-f]{64}$/)
         .transform((text) => parseVersionHash(text)),
       sizeBytes: z.int().nullable(),
+      /** Scripts that a transaction of these blocks spends from, by the word of the node; left out while unknown. */
+      senders: z.array(z.string()).optional(),
       rule: z.string(),
       at: isoTime,
     }),

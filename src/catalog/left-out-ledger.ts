@@ -2,6 +2,7 @@ import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import type { ArchiveRule } from '../core/blob/archive-rule.ts';
 import { type ContentName, parseTxId, parseVersionHash, type TxId, type VersionHash } from '../core/blob/ids.ts';
+import { type Senders, sendersOfAll } from '../core/blob/sender.ts';
 import { hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
 import type { EvidenceOutbox } from './evidence-outbox.ts';
 import {
@@ -11,6 +12,7 @@ import {
   leftOutPath,
   parseLeftOutDocument,
 } from './left-out-document.ts';
+import { decodeSenders } from './occurrence-table.ts';
 import { hashKey, type Sighting } from './seen-table.ts';
 import type { Tables } from './tables.ts';
 
@@ -40,10 +42,17 @@ interface MinedName extends ContentName {
   readonly txid: TxId;
   readonly height: number;
   readonly medianTimeSeconds: number;
+  readonly senders?: Senders;
+  /** The deadline had passed before the block was walked: no node has the blob. */
+  readonly isPast: boolean;
 }
 
 /** Three readings of the list: what none of them names is asked for without its size. */
 const LIST_PATIENCE_MS = 15_000;
+/** Four blocks of a main network. A blob that waits longer for the block that tells its senders is asked for without them. */
+const BLOCK_PATIENCE_MS = 600_000;
+/** Occurrences of a content whose senders are looked at. With more of them it counts as of unknown senders. */
+const MAX_OCCURRENCES = 32;
 const FACT = 'left-out';
 const summary = z.object({ count: z.number(), sinceMs: z.number().nullable() });
 const row = z.object({
@@ -60,6 +69,7 @@ const RULE = `CROSS JOIN fact ON fact.name = '${RULES}/' || rule_id`;
 const COLUMNS = `version_hash, size_bytes, txid, median_time_seconds, since_ms, ${SAYS}`;
 const documentRow = row.pick({ version_hash: true, size_bytes: true, since_ms: true, says: true }).extend({
   hash_type: z.number(),
+  senders: z.string().nullable(),
 });
 
 /**
@@ -80,6 +90,7 @@ export class LeftOutLedger {
   readonly #remove: Database.Statement;
   readonly #heights: Database.Statement;
   readonly #ofHeights: Database.Statement;
+  readonly #senders: Database.Statement;
   readonly #forgetUnmined: Database.Statement;
   readonly #unmine: Database.Statement;
   /** Lowest heights of documents that may say what is so no more. A rolled back transaction leaves some that do not. */
@@ -114,10 +125,13 @@ export class LeftOutLedger {
       .prepare(`SELECT DISTINCT height - height % ${DOCUMENT_HEIGHTS} FROM occurrence WHERE version_hash = ?`)
       .pluck();
     this.#ofHeights = database.prepare(
-      `SELECT DISTINCT left_out.version_hash, occurrence.hash_type, size_bytes, since_ms, ${SAYS}
+      `SELECT DISTINCT left_out.version_hash, occurrence.hash_type, size_bytes, since_ms, senders, ${SAYS}
        FROM occurrence NOT INDEXED CROSS JOIN left_out ON left_out.version_hash = occurrence.version_hash
        ${RULE} WHERE height BETWEEN ? AND ? ORDER BY 1, 2`,
     );
+    this.#senders = database
+      .prepare(`SELECT senders FROM occurrence WHERE version_hash = ? LIMIT ${MAX_OCCURRENCES + 1}`)
+      .pluck();
     this.#forgetUnmined = database.prepare(
       `DELETE FROM left_out WHERE version_hash IN
          (SELECT version_hash FROM left_out WHERE unmined = 1 AND median_time_seconds < ? LIMIT ?)`,
@@ -154,7 +168,7 @@ export class LeftOutLedger {
    */
   judgeListed(sighting: Sighting): boolean {
     const { versionHash, sizeBytes, txid, medianTimeSeconds } = sighting;
-    if (!this.#rule.leavesOut(versionHash, sizeBytes)) {
+    if (!this.#rule.leavesOut(versionHash, sizeBytes, this.#sendersIn(versionHash))) {
       this.letIn(sighting);
       return false;
     }
@@ -163,19 +177,23 @@ export class LeftOutLedger {
 
   /**
    * Whether a blob that a block names is left out, for a list did so, or the rule does without its size. Within the
-   * transaction that records the block, before its occurrence; `recordEvidence` is to follow.
+   * transaction that records the block, before its occurrence; `recordEvidence` is to follow. One that was left out because
+   * of its senders is left out no more when another sender brings it into a block: the node has it then.
    */
   judgeMined(mined: MinedName): boolean {
-    const { versionHash, txid, height, medianTimeSeconds } = mined;
-    if (this.noteMined(mined)) return true;
-    if (!this.#rule.leavesOut(versionHash, null)) return false;
-    if (!this.#leaveOut({ versionHash, sizeBytes: null, txid, medianTimeSeconds }, true)) return false;
+    const { versionHash, txid, height, medianTimeSeconds, senders = null, isPast } = mined;
+    const sizeBytes = this.#rule.needsSenders ? this.#sizeOf(versionHash) : null;
+    const isLeftOut = this.#rule.leavesOut(versionHash, sizeBytes, this.#sendersIn(versionHash, senders));
+    if (isLeftOut || isPast || !this.#rule.needsSenders) {
+      if (this.noteMined(mined)) return true;
+    } else this.letIn(mined);
+    if (!isLeftOut || !this.#leaveOut({ versionHash, sizeBytes, txid, medianTimeSeconds }, true)) return false;
     this.#stale.add(firstHeightOf(height));
     return true;
   }
 
   /** A block has it, of history perhaps: it is no spam that is forgotten. false: it is not left out. As `judgeMined`. */
-  noteMined({ versionHash, height, medianTimeSeconds }: Omit<MinedName, 'txid'>): boolean {
+  noteMined({ versionHash, height, medianTimeSeconds }: Omit<MinedName, 'txid' | 'isPast'>): boolean {
     if (!this.#isLeftOut(versionHash)) return false;
     this.#mined.run({ key: hashKey(versionHash), median: medianTimeSeconds });
     this.#stale.add(firstHeightOf(height));
@@ -187,9 +205,18 @@ export class LeftOutLedger {
     if (this.#isLeftOut(versionHash)) this.#unmine.run({ key: hashKey(versionHash) });
   }
 
-  /** When a blob that no list has named yet is asked for: a list that tells its size may leave it out. */
-  askAfterMs(nowMs: number): number {
-    return this.#rule.needsSize ? nowMs + LIST_PATIENCE_MS : 0;
+  /** When a blob that a list names is asked for: the block that it waits for tells its senders, which may leave it out. */
+  askListedAfterMs({ versionHash, sizeBytes, mayWait = false }: Sighting, nowMs: number): number {
+    const waits = mayWait && this.#rule.waitsForSenders(versionHash, sizeBytes) && !this.#isMined(versionHash);
+    return waits ? nowMs + BLOCK_PATIENCE_MS : 0;
+  }
+
+  /**
+   * When a blob that no list has named yet is asked for: a list that tells its size may leave it out. Its occurrence is recorded
+   * already.
+   */
+  askAfterMs({ versionHash }: Pick<ContentName, 'versionHash'>, nowMs: number): number {
+    return this.#rule.waitsForSize(versionHash, this.#sendersIn(versionHash)) ? nowMs + LIST_PATIENCE_MS : 0;
   }
 
   /**
@@ -249,6 +276,28 @@ export class LeftOutLedger {
     const walked = this.#ofHeights.all(from, to).map(namedInDocument);
     const byName = [...known, ...walked].map((blob) => [`${blob.hashType} ${blob.versionHash}`, blob] as const);
     this.#evidence.put(path, { format: 1, from, to, blobs: [...new Map(byName).values()] } satisfies LeftOutDocument);
+  }
+
+  /** Senders of all its occurrences, and of the transaction that is about to be one. null: unknown, or the rule needs none. */
+  #sendersIn(versionHash: VersionHash, ...next: readonly Senders[]): Senders {
+    if (!this.#rule.needsSenders) return null;
+    const known = z
+      .array(z.string().nullable())
+      .parse(this.#senders.all(hashKey(versionHash)))
+      .map(decodeSenders);
+    const each = [...known, ...next];
+    return each.length === 0 || known.length > MAX_OCCURRENCES ? null : sendersOfAll(each);
+  }
+
+  #isMined(versionHash: VersionHash): boolean {
+    return this.#senders.get(hashKey(versionHash)) !== undefined;
+  }
+
+  /** null: no list told it. */
+  #sizeOf(versionHash: VersionHash): number | null {
+    const queued = this.#tables.seen.find(versionHash);
+    if (queued !== null && !queued.sizeIsBound) return queued.sizeBytes;
+    return this.#isLeftOut(versionHash) ? (this.find(versionHash)?.sizeBytes ?? null) : null;
   }
 
   #isLeftOut(versionHash: VersionHash): boolean {
@@ -315,6 +364,7 @@ function namedInDocument(value: unknown): LeftOutDocument['blobs'][number] {
     hashType: hashTypeFrom(found.hash_type),
     versionHash: parseVersionHash(found.version_hash.toString('hex')),
     sizeBytes: found.size_bytes,
+    ...(found.senders === null ? {} : { senders: found.senders.split(',') }),
     rule: found.says,
     at: new Date(found.since_ms).toISOString(),
   };

@@ -25,6 +25,8 @@ export interface Sighting {
   readonly medianTimeSeconds: number;
   /** The dialect tells no time: this one is of the tip, and moves no deadline. */
   readonly isTimeGuessed?: boolean;
+  /** Most of its window is ahead, so that it may be asked for after its block was walked. Default: false. */
+  readonly mayWait?: boolean;
 }
 
 /** A blob in the fetch queue. */
@@ -109,6 +111,7 @@ export class SeenTable {
   readonly #insert: Database.Statement;
   readonly #move: Database.Statement;
   readonly #addMined: Database.Statement;
+  readonly #hasten: Database.Statement;
   readonly #leftBranch: Database.Statement;
   readonly #lastMined: Database.Statement;
   readonly #forgetUnlisted: Database.Statement;
@@ -137,18 +140,23 @@ export class SeenTable {
       .run({ nowMs });
     // The trigger `queued_on_chain` adds what the chain says of it.
     this.#insert = database.prepare(
-      `INSERT INTO seen (version_hash, size_bytes, txid, median_time_seconds, first_seen_ms) VALUES (?, ?, ?, ?, ?)
+      `INSERT INTO seen (version_hash, size_bytes, txid, median_time_seconds, first_seen_ms, next_attempt_ms) VALUES (?, ?, ?, ?, ?, ?)
        ON CONFLICT DO NOTHING`,
     );
     // A resubmission gives the entry a newer time, and with it a later deadline: a node can give content that it lists
     // again.
     this.#move = database.prepare(
       `UPDATE seen SET median_time_seconds = COALESCE(@median, median_time_seconds), txid = @txid, size_bytes = @sizeBytes, size_known = 1,
-       next_attempt_ms = CASE WHEN attempts = 0 THEN 0 ELSE MIN(COALESCE(next_attempt_ms, @again), @again) END WHERE version_hash = @key`,
+       next_attempt_ms = CASE WHEN attempts = 0 THEN MIN(COALESCE(next_attempt_ms, @askAfterMs), @askAfterMs) ELSE MIN(COALESCE(next_attempt_ms, @again), @again) END WHERE version_hash = @key`,
     );
     this.#addMined = database.prepare(
       `INSERT INTO seen (version_hash, size_bytes, txid, median_time_seconds, first_seen_ms, hash_type, next_attempt_ms, size_known)
        VALUES (?, ?, ?, ?, ?, ?, ?, 0) ON CONFLICT DO NOTHING`,
+    );
+    // A blob that waited for this block is asked for now, unless its size is to decide and no list has told it.
+    this.#hasten = database.prepare(
+      `UPDATE seen SET next_attempt_ms = @next * (1 - size_known)
+       WHERE version_hash = @key AND attempts = 0 AND next_attempt_ms > @next * (1 - size_known)`,
     );
     const mayBeTried = `(next_attempt_ms <= @nowMs OR (${IS_TOO_FAR}))`;
     const next = (kind: keyof typeof KINDS) =>
@@ -194,14 +202,14 @@ export class SeenTable {
     this.#count = database.prepare('SELECT COUNT(*) FROM seen').pluck();
   }
 
-  /** true when it was not in the queue before. */
-  add(sighting: Sighting, nowMs: number): boolean {
+  /** `askAfterMs`: when it may be asked for. true when it was not in the queue before. */
+  add(sighting: Sighting, nowMs: number, askAfterMs = 0): boolean {
     const key = hashKey(sighting.versionHash);
     const txid = sighting.txid === null ? null : hashKey(sighting.txid);
     const { sizeBytes, medianTimeSeconds } = sighting;
-    if (this.#added(this.#insert.run(key, sizeBytes, txid, medianTimeSeconds, nowMs))) return true;
+    if (this.#added(this.#insert.run(key, sizeBytes, txid, medianTimeSeconds, nowMs, askAfterMs))) return true;
     const median = sighting.isTimeGuessed === true ? null : medianTimeSeconds;
-    if (this.#move.run({ median, txid, sizeBytes, again: nowMs + RELISTED_DELAY_MS, key }).changes > 0)
+    if (this.#move.run({ median, txid, sizeBytes, again: nowMs + RELISTED_DELAY_MS, askAfterMs, key }).changes > 0)
       this.changes.notify();
     return false;
   }
@@ -215,7 +223,9 @@ export class SeenTable {
     const code = hashTypeCode(hashType);
     const time = mined.medianTimeSeconds;
     const next = mined.isPast ? null : (mined.askAfterMs ?? 0);
-    return this.#added(this.#addMined.run(key, MAX_BLOB_BYTES, hashKey(mined.txid), time, nowMs, code, next));
+    const isNew = this.#added(this.#addMined.run(key, MAX_BLOB_BYTES, hashKey(mined.txid), time, nowMs, code, next));
+    if (!isNew && next !== null && this.#hasten.run({ key, next }).changes > 0) this.changes.notify();
+    return isNew;
   }
 
   /** Contents to try now: on chain by deadline, then unmined ones. */

@@ -4,6 +4,7 @@ export { addressWithoutCredentials, type Config, type ConfigSources, loadConfig 
 export { nodeCredentials } from './node-credentials.ts';
 export { passedMethods } from './pass-through.ts';
 export { type PeerSettings, peersOf } from './peer-list.ts';
+export { sendersIn } from './sender-list.ts';
 export { addressWithCredentials, hasSecretFile } from './setting.ts';
 export { nodeUrls, SETTING_NAMES, SETTINGS, type SettingName, type SettingValues } from './settings.ts';
 export { type ShownSetting, showConfig } from './show-config.ts';

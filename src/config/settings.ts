@@ -15,6 +15,7 @@ import {
 import { cronExpression } from './cron-expression.ts';
 import { passThrough } from './pass-through.ts';
 import { peerList, peerWords } from './peer-list.ts';
+import { senderScripts } from './sender-list.ts';
 import {
   address,
   addressWithCredentials,
@@ -199,6 +200,12 @@ export const SETTINGS = {
     bytes(1, MAX_BLOB_BYTES).nullable(),
     null,
     'Largest blob in bytes that is archived, or a size like 64KiB. Larger blobs are not fetched, and answered as not archived by rule. Without it, every size.',
+  ),
+  archiveSenders: setting(
+    'archive.senders',
+    senderScripts.nullable(),
+    null,
+    'ScriptPubKeys in hex, separated by spaces or commas. Blobs that one of them sent are archived whatever their size; blobs of unknown senders as well. Without archive.maxBlobBytes, no others are archived. Implies senders=learn.',
   ),
   senders: setting(
     'senders',

@@ -45,6 +45,9 @@ const READ_AGAIN_MS = 500;
 /** Clients give up on an answer after five seconds. */
 const READ_AGAIN_PATIENCE_MS = 3_000;
 
+/** A blob that is older is asked for without waiting for a block that tells more of it. */
+const MAX_WAITING_AGE_SECONDS = 3_600;
+
 /** Asks the node what it has, over and over, and notes it in the catalog. */
 export class Poller {
   readonly #options: PollerOptions;
@@ -198,7 +201,7 @@ export class Poller {
 
   /** Another configured node lists it: it is fetched, though the one that is followed does not name it. */
   noteListedElsewhere(entry: ListedBlob): void {
-    if (this.#tip === null || this.#modules.catalog.noteListed([sightingOf(entry, this.#tip)]) === 0) return;
+    if (this.#tip === null || this.#modules.catalog.noteListed([this.#sightingOf(entry, this.#tip)]) === 0) return;
     this.#modules.activity.emit('listed', 1);
     this.changes.notify();
   }
@@ -296,17 +299,26 @@ export class Poller {
         'sighted',
         changed.map(({ versionHash }) => versionHash),
       );
-    const added = catalog.noteListed(changed.map((entry) => sightingOf(entry, tip)));
+    const added = catalog.noteListed(changed.map((entry) => this.#sightingOf(entry, tip)));
     if (added === 0) return;
     activity.emit('listed', added);
     this.changes.notify();
   }
-}
 
-/** A dialect that tells no time: as urgent as what arrives now, unless it is known already. */
-function sightingOf(entry: ListedBlob, tip: ChainTip): Sighting {
-  if (entry.medianTimeSeconds !== null) return { ...entry, medianTimeSeconds: entry.medianTimeSeconds };
-  return { ...entry, medianTimeSeconds: tip.medianTimeSeconds, isTimeGuessed: true };
+  /** A dialect that tells no time: as urgent as what arrives now, unless it is known already. */
+  #sightingOf(entry: ListedBlob, tip: ChainTip): Sighting {
+    const { medianTimeSeconds } = entry;
+    // Without times, what the first reading names may be of any age.
+    if (medianTimeSeconds === null) {
+      const mayWait = this.#sweptMs !== null;
+      return { ...entry, medianTimeSeconds: tip.medianTimeSeconds, isTimeGuessed: true, mayWait };
+    }
+    return {
+      ...entry,
+      medianTimeSeconds,
+      mayWait: tip.medianTimeSeconds - medianTimeSeconds < MAX_WAITING_AGE_SECONDS,
+    };
+  }
 }
 
 /** The error for a node on another chain than the data folder's. */

@@ -1,8 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { openRule } from '../../src/app/open-rule.ts';
+import { learnsSenders, openRule } from '../../src/app/open-rule.ts';
+import { loadConfig } from '../../src/config/index.ts';
 import { parseVersionHash } from '../../src/core/blob/ids.ts';
+import { parseSenderScript } from '../../src/core/blob/sender.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const HASH = 'ab'.repeat(32);
@@ -15,7 +17,7 @@ async function listOf(text: string): Promise<string> {
 
 test('reads the names of the allow-list, with remarks and comments', async () => {
   const archiveAllowFile = await listOf(`# mine\n${HASH} the first batch\n\n01${'cd'.repeat(32)}\n`);
-  const rule = await openRule({ archiveMaxBlobBytes: null, archiveAllowFile });
+  const rule = await openRule({ archiveMaxBlobBytes: null, archiveAllowFile, archiveSenders: null });
   expect(rule.says).toBe('Only the 2 blobs of the allow-list are archived.');
   expect([HASH, 'cd'.repeat(32), 'ef'.repeat(32)].map((hash) => rule.leavesOut(parseVersionHash(hash), null))).toEqual([
     false,
@@ -27,11 +29,30 @@ test('reads the names of the allow-list, with remarks and comments', async () =>
 test('refuses a list that would archive nothing, one that cannot be read, and one with another word', async () => {
   const empty = await listOf('# nothing yet\n');
   const rejection = (archiveAllowFile: string) =>
-    expect(openRule({ archiveMaxBlobBytes: null, archiveAllowFile })).rejects;
+    expect(openRule({ archiveMaxBlobBytes: null, archiveAllowFile, archiveSenders: null })).rejects;
   await rejection(empty).toMatchObject({ code: 'config/invalid', message: expect.stringContaining('names no blob') });
   await rejection(`${empty}.gone`).toMatchObject({ message: expect.stringContaining('cannot be read: ENOENT') });
   await rejection(await listOf('every blob\n')).toMatchObject({ message: expect.stringContaining('cannot be read') });
   // Beside a limit, an empty list is nothing more than that: more names may follow.
-  const beside = await openRule({ archiveMaxBlobBytes: 10, archiveAllowFile: empty });
+  const beside = await openRule({ archiveMaxBlobBytes: 10, archiveAllowFile: empty, archiveSenders: null });
   expect(beside.leavesOut(parseVersionHash(HASH), 11)).toBe(true);
+});
+
+test('reads the senders whose blobs are archived, which are learned for it', async () => {
+  const [one, two] = [`5120${'ab'.repeat(32)}`, `0014${'cd'.repeat(20)}`].map(parseSenderScript);
+  const archiveSenders = `${one} ${String(two).toUpperCase()}`;
+  const rule = await openRule({ archiveMaxBlobBytes: null, archiveAllowFile: null, archiveSenders });
+  const leavesOut = (script: string) => rule.leavesOut(parseVersionHash(HASH), 1, [parseSenderScript(script)]);
+  expect([leavesOut(String(one)), leavesOut(String(two)), leavesOut('51')]).toEqual([false, false, true]);
+  expect([
+    learnsSenders({ senders: 'off', archiveSenders }),
+    learnsSenders({ senders: 'learn', archiveSenders: null }),
+    learnsSenders({ senders: 'off', archiveSenders: null }),
+  ]).toEqual([true, true, false]);
+});
+
+test.each(['bc1qaddress', '512', '51 nonsense', ' , '])('refuses the senders %j at the start', (given) => {
+  const load = () =>
+    loadConfig({ env: { HOLDFAST_ARCHIVE_SENDERS: given }, flags: {}, file: undefined, cwd: temporaryFolder() });
+  expect(load).toThrow('HOLDFAST_ARCHIVE_SENDERS');
 });

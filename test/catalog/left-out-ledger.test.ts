@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Catalog } from '../../src/catalog/catalog.ts';
 import { ArchiveRule } from '../../src/core/blob/archive-rule.ts';
 import { parseBlockHash } from '../../src/core/blob/ids.ts';
+import { parseSenderScript, type Senders } from '../../src/core/blob/sender.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { auditOf } from './audit-of.ts';
 import { type CatalogSetup, openCatalog, sighting, spooled } from './catalog-in-folder.ts';
@@ -18,10 +19,11 @@ function open(setup: CatalogSetup = {}): Catalog {
   return catalog;
 }
 
-function blockAt(height: number, medianTimeSeconds: number, mined: readonly (typeof large)[]) {
+function blockAt(height: number, medianTimeSeconds: number, mined: readonly (typeof large)[], senders: Senders = null) {
   const occurrences = mined.map(({ versionHash, txid }, transactionIndex) => {
     if (txid === null) throw new Error('a sighting has a transaction');
-    return { hashType: 'keccak256' as const, versionHash, txid, vout: 0, transactionIndex, makeRecord: () => '{}' };
+    const place = { txid, vout: 0, transactionIndex, makeRecord: () => '{}' };
+    return { hashType: 'keccak256' as const, versionHash, senders, ...place };
   });
   const [hash, previousHash] = [parseBlockHash(`0${height}`.repeat(32)), parseBlockHash(`0${height - 1}`.repeat(32))];
   return { height, hash, previousHash, timeSeconds: 1, medianTimeSeconds, occurrences, unclear: [] };
@@ -256,4 +258,84 @@ test('nothing is left out without a rule', () => {
   const catalog = open({ rule: ArchiveRule.EVERYTHING });
   expect(catalog.noteListed([large, small])).toBe(2);
   expect([catalog.leftOut.rule, catalog.leftOut.summary]).toEqual([null, { count: 0, sinceMs: null }]);
+});
+
+describe('a rule by sender', () => {
+  const [ours, theirs] = [parseSenderScript('5101'), parseSenderScript('5102')];
+  const BY_SENDER = new ArchiveRule({ maxBlobBytes: 1_000, allowed: null, senders: new Set([ours]) });
+  const openBySender = () => open({ rule: BY_SENDER });
+  const listed = { ...large, mayWait: true };
+  const mine = (catalog: Catalog, height: number, senders: Senders, isPast = false) =>
+    catalog.chain.recordBlocks([blockAt(height, large.medianTimeSeconds, [large], senders)], () => isPast);
+  const leftOut = (catalog: Catalog) => catalog.leftOut.has(large.versionHash);
+
+  test('lets a large blob wait for its block, and a small one not', () => {
+    const catalog = openBySender();
+    expect(catalog.noteListed([listed, { ...small, mayWait: true }])).toBe(2);
+    expect([queued(catalog), leftOut(catalog)]).toEqual([[small.versionHash], false]);
+  });
+
+  test('does not let a blob wait that has little of its window left', () => {
+    const catalog = openBySender();
+    catalog.noteListed([large]);
+    expect(queued(catalog)).toEqual([large.versionHash]);
+  });
+
+  test.each<[string, Senders]>([
+    ['one of the senders', [theirs, ours]],
+    ['an unknown sender', null],
+  ])('asks at once for a blob that the block shows to be of %s', (_what, senders) => {
+    const catalog = openBySender();
+    catalog.noteListed([listed]);
+    mine(catalog, 7, senders);
+    expect([queued(catalog), leftOut(catalog)]).toEqual([[large.versionHash], false]);
+    // The list names it once more, with the time of the block.
+    catalog.noteListed([{ ...listed, medianTimeSeconds: listed.medianTimeSeconds + 1 }]);
+    expect([queued(catalog), leftOut(catalog)]).toEqual([[large.versionHash], false]);
+  });
+
+  test('leaves out a blob of another sender, with its senders in the evidence', () => {
+    const catalog = openBySender();
+    catalog.noteListed([listed]);
+    mine(catalog, 7, [theirs]);
+    expect([queued(catalog), leftOut(catalog), catalog.totals().seen]).toEqual([[], true, 0]);
+    expect(catalog.evidence.find(DOCUMENT)).toMatchObject({
+      blobs: [{ versionHash: large.versionHash, sizeBytes: large.sizeBytes, senders: [theirs], rule: BY_SENDER.says }],
+    });
+    catalog.noteListed([{ ...listed, medianTimeSeconds: listed.medianTimeSeconds + 1 }]);
+    expect(leftOut(catalog)).toBe(true);
+  });
+
+  test('judges by size what a block named before a list did', () => {
+    const catalog = openBySender();
+    mine(catalog, 7, [theirs]);
+    expect([queued(catalog), leftOut(catalog)]).toEqual([[], false]);
+    catalog.noteListed([listed]);
+    expect(leftOut(catalog)).toBe(true);
+  });
+
+  test('takes in a blob that another sender brought first, once its own transaction is in a block', () => {
+    const catalog = openBySender();
+    catalog.noteListed([listed]);
+    mine(catalog, 7, [theirs]);
+    expect(leftOut(catalog)).toBe(true);
+    mine(catalog, 8, [ours]);
+    expect([queued(catalog), leftOut(catalog)]).toEqual([[large.versionHash], false]);
+    expect(catalog.evidence.find(DOCUMENT)).toMatchObject({ blobs: [] });
+    // Nor does the other sender push it out again.
+    mine(catalog, 9, [theirs]);
+    expect([queued(catalog), leftOut(catalog)]).toEqual([[large.versionHash], false]);
+  });
+
+  test('keeps out what was left out, over a reorganisation and in a block of a past window', () => {
+    const catalog = openBySender();
+    catalog.noteListed([listed]);
+    mine(catalog, 7, [theirs]);
+    catalog.chain.takeBack(6);
+    mine(catalog, 7, [theirs]);
+    expect(leftOut(catalog)).toBe(true);
+    // No node has the bytes of a past window, and none is asked about its senders: this must make no loss.
+    mine(catalog, 8, null, true);
+    expect([queued(catalog), leftOut(catalog), catalog.totals().seen]).toEqual([[], true, 0]);
+  });
 });

@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import type { DevnodeOptions } from '../../src/devnode/index.ts';
 import { Scene, type SceneBlob } from './archive-on-devnode.ts';
 
 const LEARN = { HOLDFAST_SENDERS: 'learn' };
@@ -91,4 +92,55 @@ test('a blob that another branch has is asked for once more, by its new block', 
   await scene.caughtUp();
   expect(await sendersHere(scene, blob)).toEqual(before);
   expect(callsFor(scene)).toBe(2);
+});
+
+describe('a rule by sender', () => {
+  /** Archives the blobs of the wallet's coinbases, and none that spends its change. */
+  async function sceneByRule(node: DevnodeOptions = {}) {
+    const scene = await Scene.create({ node, env: { HOLDFAST_FINALITY: 'depth:1' } });
+    const script = Buffer.from(scene.node.chain.wallet.payoutScript).toString('hex');
+    return await scene.start({ HOLDFAST_ARCHIVE_SENDERS: script });
+  }
+  const notArchived = (scene: Scene) => scene.archive.status().archiveRule.notArchived;
+  const stateOf = async (scene: Scene, { versionHash }: SceneBlob) => (await scene.record(versionHash))?.state;
+
+  test('archives the blobs of its sender alone; the others are left out, and never asked for', async () => {
+    const scene = await sceneByRule();
+    const ours = scene.submit(5_000);
+    scene.mine(1);
+    await scene.caughtUp();
+    // The wallet spends its confirmed change before anything else.
+    const theirs = scene.submit(5_000);
+    await scene.until('listed', () => scene.archive.status().content.seen === 1);
+    scene.mine(1);
+    await scene.caughtUp();
+    expect([await stateOf(scene, ours), await stateOf(scene, theirs)]).toEqual(['stored', 'not-archived-by-rule']);
+    expect(scene.archive.status().node.calls['blobsAsked']).toBe(1);
+    scene.mine(160);
+    await scene.caughtUp();
+    expect([notArchived(scene), scene.archive.status().chain.lost]).toEqual([1, 0]);
+  });
+
+  test('a reorganisation leaves out what it left out, and archives what it archived', async () => {
+    const scene = await sceneByRule();
+    scene.submit(5_000);
+    scene.mine(1);
+    const theirs = scene.submit(5_000);
+    scene.mine(1);
+    await scene.caughtUp();
+    scene.node.reorganise(1);
+    scene.mine(1);
+    await scene.caughtUp();
+    expect([await stateOf(scene, theirs), notArchived(scene)]).toEqual(['not-archived-by-rule', 1]);
+  });
+
+  test('a node that does not tell senders has every blob archived, and the operator told', async () => {
+    const scene = await sceneByRule({ undoData: false });
+    const blobs = [scene.submit(5_000)];
+    scene.mine(1);
+    blobs.push(scene.submit(5_000));
+    scene.mine(1);
+    await scene.until('stored', () => scene.archive.status().content.stored === 2);
+    expect([notArchived(scene), scene.conditions().includes('chain/senders-unknown')]).toEqual([0, true]);
+  });
 });

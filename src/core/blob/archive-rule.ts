@@ -1,4 +1,5 @@
 import type { VersionHash } from './ids.ts';
+import type { SenderScript, Senders } from './sender.ts';
 
 /** Settings of a rule; null: that part of it is off. */
 export interface ArchiveRuleSettings {
@@ -6,11 +7,13 @@ export interface ArchiveRuleSettings {
   readonly maxBlobBytes: number | null;
   /** Blobs that are archived whatever their size. Without a limit, nothing else is archived. */
   readonly allowed: ReadonlySet<VersionHash> | null;
+  /** Blobs that one of these sent are archived whatever their size. Without a limit, no other blob is. Default: null. */
+  readonly senders?: ReadonlySet<SenderScript> | null;
 }
 
 /**
- * The operator's rule of which blobs are archived. It is judged by what a list or a block tells of a blob, before a byte of it
- * is asked for.
+ * The operator's rule of which blobs are archived: each of its parts lets blobs in. It is judged by what a list or a block
+ * tells of a blob, before a byte of it is asked for.
  */
 export class ArchiveRule {
   /** The rule without which a blob is left out: there is none. */
@@ -25,23 +28,44 @@ export class ArchiveRule {
     this.says = sentenceOf(settings);
   }
 
-  /** Whether a blob's size decides, so that one of unknown size is better asked for after a list has named it. */
-  get needsSize(): boolean {
-    return this.#settings.maxBlobBytes !== null;
+  /** Whether the size of this blob decides, so that one of unknown size is better asked for after a list has named it. */
+  waitsForSize(versionHash: VersionHash, senders: Senders): boolean {
+    return this.#settings.maxBlobBytes !== null && this.leavesOut(versionHash, Number.POSITIVE_INFINITY, senders);
   }
 
-  /** `sizeBytes` null: it is not known yet, and a blob of which the size would decide is not left out. */
-  leavesOut(versionHash: VersionHash, sizeBytes: number | null): boolean {
+  /** Whether senders can decide. */
+  get needsSenders(): boolean {
+    return this.#senders !== null;
+  }
+
+  get #senders(): ReadonlySet<SenderScript> | null {
+    return this.#settings.senders ?? null;
+  }
+
+  /** Whether it depends on the senders of this blob, so that one of unknown senders is better asked for after a block has it. */
+  waitsForSenders(versionHash: VersionHash, sizeBytes: number | null): boolean {
+    return this.needsSenders && this.leavesOut(versionHash, sizeBytes, []);
+  }
+
+  /** `sizeBytes` or `senders` null: they are not known, and a blob of which they would decide is not left out. */
+  leavesOut(versionHash: VersionHash, sizeBytes: number | null, senders: Senders = null): boolean {
     const { maxBlobBytes, allowed } = this.#settings;
+    const archived = this.#senders;
     if (allowed?.has(versionHash) === true) return false;
-    if (maxBlobBytes === null) return allowed !== null;
+    if (archived !== null && (senders === null || senders.some((sender) => archived.has(sender)))) return false;
+    if (maxBlobBytes === null) return allowed !== null || archived !== null;
     return sizeBytes !== null && sizeBytes > maxBlobBytes;
   }
 }
 
-function sentenceOf({ maxBlobBytes, allowed }: ArchiveRuleSettings): string | null {
+function sentenceOf({ maxBlobBytes, allowed, senders = null }: ArchiveRuleSettings): string | null {
   const sized = maxBlobBytes === null ? [] : [`blobs of at most ${maxBlobBytes} bytes`];
   const named = allowed === null ? [] : [`the ${allowed.size} blobs of the allow-list`];
-  const archived = [...sized, ...named];
+  const sent = senders === null ? [] : [`blobs that ${shown([...senders])} sent`];
+  const archived = [...sized, ...named, ...sent];
   return archived.length === 0 ? null : `Only ${archived.join(' and ')} are archived.`;
+}
+
+function shown([first = '', ...more]: readonly string[]): string {
+  return more.length === 0 ? first : `one of ${more.length + 1} scripts (${first}, …)`;
 }

@@ -36,6 +36,12 @@ export function sendersOf(scripts: readonly string[]): Senders {
   return isWhole && distinct.length <= MAX_SENDERS ? distinct : null;
 }
 
+/** The senders of content that several transactions carry. null: those of one are unknown. */
+export function sendersOfAll(each: readonly Senders[]): Senders {
+  const known = each.filter((senders) => senders !== null);
+  return known.length < each.length ? null : known.flat();
+}
+
 function isSenderScript(text: string): text is SenderScript {
   return SCRIPT.test(text);
 }

@@ -1,6 +1,7 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ArchiveRule } from '../../../src/core/blob/archive-rule.ts';
 import { parseVersionHash } from '../../../src/core/blob/ids.ts';
+import { parseSenderScript, type Senders, sendersOf, sendersOfAll } from '../../../src/core/blob/sender.ts';
 
 const named = parseVersionHash('aa'.repeat(32));
 const other = parseVersionHash('bb'.repeat(32));
@@ -35,4 +36,62 @@ test.each([
     rule.leavesOut(other, null),
   ]).toEqual(leavesOut);
   expect(rule.says).toBe(says);
+});
+
+describe('a rule by sender', () => {
+  const ours = parseSenderScript(`5120${'AB'.repeat(32)}`);
+  const theirs = parseSenderScript(`0014${'cd'.repeat(20)}`);
+  const senders = new Set([ours]);
+
+  test.each<[string, Senders, boolean]>([
+    ['of another sender', [theirs], true],
+    ['of one of the senders among others', [theirs, ours], false],
+    ['of unknown senders', null, false],
+  ])('judges a blob %s', (_what, found, isLeftOut) => {
+    const alone = new ArchiveRule({ maxBlobBytes: null, allowed: null, senders });
+    expect([alone.leavesOut(other, 10, found), alone.leavesOut(other, null, found)]).toEqual([isLeftOut, isLeftOut]);
+    const beside = new ArchiveRule({ maxBlobBytes: 10, allowed, senders });
+    expect([
+      beside.leavesOut(other, 11, found),
+      // Each part of a rule lets blobs in: a small one, a named one, and one of unknown size.
+      beside.leavesOut(other, 10, found),
+      beside.leavesOut(named, 11, found),
+      beside.leavesOut(other, null, found),
+    ]).toEqual([isLeftOut, false, false, false]);
+  });
+
+  test('waits for the size of a blob that nothing else lets in', () => {
+    const rule = new ArchiveRule({ maxBlobBytes: 10, allowed, senders });
+    expect([rule.waitsForSize(other, [theirs]), rule.waitsForSize(other, [ours])]).toEqual([true, false]);
+    expect([rule.waitsForSize(other, null), rule.waitsForSize(named, [theirs])]).toEqual([false, false]);
+    expect(new ArchiveRule({ maxBlobBytes: null, allowed: null, senders }).waitsForSize(other, [theirs])).toBe(false);
+  });
+
+  test('waits for the senders of a blob where nothing else lets it in', () => {
+    const rule = new ArchiveRule({ maxBlobBytes: 10, allowed, senders });
+    const waits = (versionHash: typeof named, size: number | null) => rule.waitsForSenders(versionHash, size);
+    expect([waits(other, 11), waits(other, 10), waits(other, null), waits(named, 11)]).toEqual([
+      true,
+      false,
+      false,
+      false,
+    ]);
+    expect(new ArchiveRule({ maxBlobBytes: 10, allowed }).waitsForSenders(other, 11)).toBe(false);
+  });
+
+  test('says which senders', () => {
+    const says = (scripts: typeof senders) =>
+      new ArchiveRule({ maxBlobBytes: 10, allowed: null, senders: scripts }).says;
+    expect(says(senders)).toBe(`Only blobs of at most 10 bytes and blobs that ${ours} sent are archived.`);
+    expect(says(new Set([ours, theirs]))).toContain(`blobs that one of 2 scripts (${ours}, …) sent`);
+  });
+
+  test('counts senders as unknown where one is, and where they are too many or too long to be kept', () => {
+    expect(sendersOfAll([[ours], [theirs]])).toEqual([ours, theirs]);
+    expect(sendersOfAll([[ours], null])).toBeNull();
+    expect(sendersOf([ours, ours])).toEqual([ours]);
+    for (const odd of [[], [''], [ours, 'xyz'], [ours, '51'.repeat(129)]]) expect(sendersOf(odd)).toBeNull();
+    expect(sendersOf(Array.from({ length: 17 }, (_, index) => `51${index.toString(16).padStart(2, '0')}`))).toBeNull();
+    expect(() => parseSenderScript('bc1qaddress')).toThrow('scriptPubKey');
+  });
 });

@@ -18,14 +18,15 @@ import { facadeRoutes } from './facade.ts';
 import { FairTurns } from './fair-turns.ts';
 import { closeBehindBody, createFramework } from './framework.ts';
 import { bodyBytesOf, gateAnswer, isWaitingForLeave, patternOf } from './gate.ts';
-import { bodyOf, handlerOf, type Report, type ShareOf } from './handle-request.ts';
+import { bodyOf, handlerOf, type PaceOf, type Report, type ShareOf } from './handle-request.ts';
 import { inventoryRoutes } from './inventory.ts';
 import { metricsRoutes } from './metrics.ts';
 import { OpenConnections } from './open-connections.ts';
 import { connectionsWithin } from './open-files.ts';
 import { DESCRIPTION_PATH, openapiRoutes } from './openapi.ts';
-import { SMALL_PART_BYTES } from './pace.ts';
+import { Pace, SMALL_PART_BYTES } from './pace.ts';
 import { pageRoutes } from './page.ts';
+import { PartMemory } from './part-memory.ts';
 import { problemAnswer } from './problem.ts';
 import { ALL_WORDS, inWords } from './public-words.ts';
 import { type ReaderView, readerRoutes } from './reader-routes.ts';
@@ -77,6 +78,11 @@ function appOf(routes: readonly Route[], options: HttpOptions, endStreams: () =>
   const parts = new FairTurns(BYTES_A_TURN, SMALL_PART_BYTES);
   const shares = new WeakMap<FastifyRequest, BudgetShare>();
   const shareOf: ShareOf = (request) => shares.get(request) ?? null;
+  const memory = new PartMemory();
+  const paceOf: PaceOf = (request) => {
+    const asker = { client: clientOf(request), connection: request.socket };
+    return new Pace(shareOf(request), (bytes, begin) => parts.take(asker, bytes, begin), clock, memory);
+  };
   registerAccessHooks(app, routes, {
     clients,
     turns: new FairTurns(REQUESTS_A_TURN, 1),
@@ -103,7 +109,7 @@ function appOf(routes: readonly Route[], options: HttpOptions, endStreams: () =>
   });
   for (const route of routes) {
     const { stream, countRequests } = route;
-    const answering = handlerOf(route, shareOf, parts, clock, report);
+    const answering = handlerOf(route, shareOf, paceOf, report);
     const handler = stream === undefined ? answering : streamHandlerOf(stream, answering, report);
     const method = route.verb === 'GET' ? ['GET', 'HEAD'] : [route.verb];
     app.route({

@@ -2,7 +2,7 @@ import { encodeHexInto } from '../core/blob/hex.ts';
 import type { ProvenFile } from '../view/archive-view.ts';
 import type { AnswerParts } from './answer.ts';
 import { type Pace, SMALL_PART_BYTES } from './pace.ts';
-import { partsStream } from './parts-stream.ts';
+import { PartsStream } from './parts-stream.ts';
 
 export interface BodySpan {
   readonly first: number;
@@ -21,10 +21,10 @@ export function fileBody(file: ProvenFile, { first, lengthBytes, asHex }: BodySp
   const readPart = async (pace: Pace, isOver: () => boolean): Promise<Buffer | null> => {
     const sentBytes = await pace.part(sentPerByte * (end - at));
     if (isOver()) return null;
-    const part = Buffer.allocUnsafeSlow(sentBytes / sentPerByte);
+    const part = pace.memory.take(sentBytes / sentPerByte);
     await file.read(part, at);
     at += part.length;
-    return asHex ? hexOf(part) : part;
+    return asHex ? hexOf(part, pace) : part;
   };
   return {
     lengthBytes: sentPerByte * lengthBytes,
@@ -45,13 +45,14 @@ export function fileBody(file: ProvenFile, { first, lengthBytes, asHex }: BodySp
         if (part !== null) return part;
         return at < end ? await readPart(pace, isOver) : null;
       };
-      return partsStream(pace, next, () => file.close());
+      return new PartsStream(pace, next, () => file.close());
     },
   };
 }
 
-function hexOf(bytes: Uint8Array): Buffer {
-  const text = Buffer.allocUnsafeSlow(bytes.length * 2);
+function hexOf(bytes: Buffer, { memory }: Pace): Buffer {
+  const text = memory.take(bytes.length * 2);
   encodeHexInto(bytes, text);
+  memory.giveBack(bytes);
   return text;
 }

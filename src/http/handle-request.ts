@@ -1,5 +1,4 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Clock } from '../core/time/clock.ts';
 import type { Sending } from '../view/archive-view.ts';
 import type { Answer } from './answer.ts';
 import { type BudgetShare, SMALL_BYTES } from './answer-budget.ts';
@@ -7,8 +6,7 @@ import { AnswerUnderWay } from './answer-under-way.ts';
 import { clientGoneSignal } from './client-gone.ts';
 import { clientOf } from './client-limits.ts';
 import { HttpError } from './errors.ts';
-import type { FairTurns } from './fair-turns.ts';
-import { Pace } from './pace.ts';
+import type { Pace } from './pace.ts';
 import { problemAnswer } from './problem.ts';
 import type { Route, RouteRequest } from './route.ts';
 import { sendAnswer } from './send-answer.ts';
@@ -21,13 +19,15 @@ const NO_BODY = new Uint8Array();
 /** The share of the memory for answers that a request holds; null: its route stands outside of it. */
 export type ShareOf = (request: FastifyRequest) => BudgetShare | null;
 
+/** The turns of the parts of its answer, and their memory. */
+export type PaceOf = (request: FastifyRequest) => Pace;
+
 /** From a request to its answer, within the memory that answers may hold. */
-export function handlerOf(route: Route, shareOf: ShareOf, parts: FairTurns, clock: Clock, report: Report) {
+export function handlerOf(route: Route, shareOf: ShareOf, paceOf: PaceOf, report: Report) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const signal = clientGoneSignal(request.raw, reply.raw);
     const share = shareOf(request);
-    const asker = { client: clientOf(request), connection: request.socket };
-    const pace = new Pace(share, (bytes, begin) => parts.take(asker, bytes, begin), clock);
+    const pace = paceOf(request);
     const sending = new AnswerUnderWay(reply.raw, share);
     const tell = (error: unknown) => {
       // A step that breaks off because its client went away is no fault, and the answer is not read.

@@ -1,7 +1,7 @@
 import { encodeHexInto } from '../core/blob/hex.ts';
 import type { AnswerParts } from './answer.ts';
 import { type Pace, SMALL_PART_BYTES } from './pace.ts';
-import { partsStream } from './parts-stream.ts';
+import { PartsStream } from './parts-stream.ts';
 
 /** Text, or bytes that are sent as hex; `isLent`: the archive keeps them in memory in any case. */
 export type HexPart = string | { readonly hexOf: Uint8Array; readonly isLent?: boolean };
@@ -16,7 +16,7 @@ export function hexBody(parts: readonly HexPart[]): AnswerParts {
     begin: async () => undefined,
     stream(pace) {
       const left = [...parts];
-      return partsStream(pace, (isOver) => nextPiece(left, pace, isOver));
+      return new PartsStream(pace, (isOver) => nextPiece(left, pace, isOver));
     },
     drop: () => undefined,
   };
@@ -39,7 +39,7 @@ async function nextPiece(left: HexPart[], pace: Pace, isOver: () => boolean): Pr
   const piece = part.hexOf.subarray(0, pieceBytes);
   const rest = part.hexOf.subarray(pieceBytes);
   if (rest.length > 0) left.unshift({ hexOf: rest });
-  const text = Buffer.allocUnsafeSlow(piece.length * 2);
+  const text = pace.memory.take(piece.length * 2);
   encodeHexInto(piece, text);
   return text;
 }

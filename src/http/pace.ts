@@ -1,9 +1,8 @@
 import type { Clock } from '../core/time/clock.ts';
 import type { BudgetShare } from './answer-budget.ts';
 import type { TakeTurn } from './fair-turns.ts';
+import { LARGE_PART_BYTES, type PartMemory } from './part-memory.ts';
 
-/** A part of an answer under way to its reader: each costs a turn of the event loop, and a read of its file. */
-export const LARGE_PART_BYTES = 524_288;
 /** The part for readers that take their time while memory is scarce. An answer in parts holds this much in any case. */
 export const SMALL_PART_BYTES = 65_536;
 /** The smaller parts, for when memory has no room for the largest. */
@@ -15,6 +14,8 @@ const SLOW_MS = 250;
 
 /** Sends an answer in turns with all others, in large parts to readers that take them quickly, as far as memory allows. */
 export class Pace {
+  /** The memory for its parts. */
+  readonly memory: PartMemory;
   readonly #share: BudgetShare | null;
   readonly #takeTurn: TakeTurn;
   readonly #clock: Pick<Clock, 'steadyMs'>;
@@ -22,7 +23,8 @@ export class Pace {
   #sentMs: number | null = null;
 
   /** null: its route stands outside of the memory for answers. */
-  constructor(share: BudgetShare | null, takeTurn: TakeTurn, clock: Pick<Clock, 'steadyMs'>) {
+  constructor(share: BudgetShare | null, takeTurn: TakeTurn, clock: Pick<Clock, 'steadyMs'>, memory: PartMemory) {
+    this.memory = memory;
     this.#share = share;
     this.#takeTurn = takeTurn;
     this.#clock = clock;

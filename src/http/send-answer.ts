@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { SYSTEM_CLOCK } from '../core/time/clock.ts';
 import type { Answer, AnswerLines, AnswerParts } from './answer.ts';
 import { Pace } from './pace.ts';
+import { PartMemory } from './part-memory.ts';
 import { isProblem, rpcRefusal } from './problem.ts';
 import { FACADE_PATH } from './route.ts';
 import { STANDING_HEADERS } from './standing-headers.ts';
@@ -15,7 +16,7 @@ export function sendAnswer(
   reply: FastifyReply,
   given: Answer,
   report: (error: unknown) => void = () => undefined,
-  pace = new Pace(null, (_, begin) => begin(), SYSTEM_CLOCK),
+  pace = new Pace(null, (_, begin) => begin(), SYSTEM_CLOCK, new PartMemory()),
 ): FastifyReply {
   const isRefusedCall = isProblem(given) && isRpcCall(reply.request);
   const answer = isRefusedCall ? rpcRefusal(given) : given;

@@ -57,7 +57,7 @@ import {
 } from './open-backends.ts';
 import { openPage } from './open-page.ts';
 import { openPassThrough } from './open-pass-through.ts';
-import { learnsSenders, openRule } from './open-rule.ts';
+import { learnsSenders, openBackendRules, openRule } from './open-rule.ts';
 import { openPeers, openSource } from './open-sources.ts';
 import { openSubscriptions } from './open-subscriptions.ts';
 import { REAL_TIME, type ScheduleTime, scheduledWork } from './scheduled-work.ts';
@@ -131,10 +131,12 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
   await refuseOtherChains(backends, genesis);
   const mode = await folder.settleMode(settings.localMode, backends.length > 0);
   const counting = [...(mode === 'keep' ? [store.id] : []), ...backends.map(({ id }) => id)];
-  checkReplicas(settings.replicasRequired, counting);
+  const backendRules = await openBackendRules(settings);
+  checkReplicas(settings.replicasRequired, counting, [...backendRules.keys()]);
   await checkSchedules(settings);
   const rule = await openRule(settings);
   if (rule.says !== null) log.info({ rule: rule.says }, 'a rule leaves blobs out');
+  for (const [backend, { says }] of backendRules) log.info({ backend, rule: says }, 'a rule leaves blobs out there');
   const catalog = Catalog.open({
     path: join(folder.path, 'catalog.sqlite'),
     migrationsFolder: MIGRATIONS,
@@ -143,6 +145,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
     localIsCache: mode === 'cache',
     replicasRequired: settings.replicasRequired,
     rule,
+    backendRules,
     remakesDamaged: options.remakesDamagedCatalog ?? false,
     clock: SYSTEM_CLOCK,
   });

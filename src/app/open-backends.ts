@@ -20,7 +20,8 @@ export function backendSettings(settings: SettingValues): BackendSettings[] {
   const named: BackendSettings[] = [];
   if (settings.s3Bucket !== null) named.push({ ...s3FromSettings(settings), bucket: settings.s3Bucket });
   if (settings.ipfsApiUrl !== null) {
-    named.push({ kind: 'ipfs', id: 'ipfs', apiUrl: settings.ipfsApiUrl, apiUrlFile: null });
+    const { ipfsApiUrl: apiUrl, ipfsMaxBlobBytes: maxBlobBytes, ipfsAllowFile: allowFile } = settings;
+    named.push({ kind: 'ipfs', id: 'ipfs', maxBlobBytes, allowFile, apiUrl, apiUrlFile: null });
   }
   const all = [...named, ...settings.backends];
   const twice = all.find(({ id }, index) => all.findIndex((other) => other.id === id) !== index);
@@ -95,12 +96,17 @@ function refuseOnePlaceTwice(backends: readonly { readonly id: string; readonly 
   }
 }
 
-/** `stored` cannot be promised by more backends than there are. */
-export function checkReplicas(required: number, counting: readonly string[]): void {
-  if (required <= counting.length) return;
+/**
+ * `stored` cannot be promised by more backends than there are. A backend with a rule promises it of some blobs alone: the others
+ * would wait here for ever, neither stored nor safe to evict.
+ */
+export function checkReplicas(required: number, counting: readonly string[], withRule: readonly string[] = []): void {
+  const taking = counting.filter((id) => !withRule.includes(id));
+  if (required <= taking.length) return;
+  const others = withRule.length === 0 ? '' : ` A rule leaves blobs out at ${withRule.join(', ')}.`;
   throw invalid(
-    `HOLDFAST_REPLICAS_REQUIRED is ${required}, and ${counting.length} backends count (${counting.join(', ') || 'none'}).`,
-    'Configure more backends, or require fewer; a data folder counts in HOLDFAST_LOCAL_MODE=keep only.',
+    `HOLDFAST_REPLICAS_REQUIRED is ${required}, and ${taking.length} backends count for every blob (${taking.join(', ') || 'none'}).${others}`,
+    'Configure more backends that take every blob, or require fewer; a data folder counts in HOLDFAST_LOCAL_MODE=keep only.',
   );
 }
 
@@ -223,6 +229,8 @@ function s3FromSettings(settings: SettingValues): Omit<S3BackendSettings, 'bucke
   return {
     kind: 's3',
     id: 's3',
+    maxBlobBytes: settings.s3MaxBlobBytes,
+    allowFile: settings.s3AllowFile,
     endpoint: settings.s3Endpoint,
     region: settings.s3Region,
     prefix: settings.s3Prefix,

@@ -4,6 +4,7 @@ import { ArchiveRule } from '../core/blob/archive-rule.ts';
 import { messageOf } from '../core/blob/errors.ts';
 import type { VersionHash } from '../core/blob/ids.ts';
 import { namesIn } from '../core/blob/name-list.ts';
+import { backendSettings } from './open-backends.ts';
 
 /** The rule that the settings state. @throws ConfigError */
 export async function openRule(
@@ -12,24 +13,43 @@ export async function openRule(
   const { archiveMaxBlobBytes: maxBlobBytes, archiveAllowFile: file, archiveSenders } = settings;
   const senders = archiveSenders === null ? null : new Set(sendersIn(archiveSenders));
   const isAlone = maxBlobBytes === null && senders === null;
-  return new ArchiveRule({ maxBlobBytes, allowed: file === null ? null : await allowedIn(file, isAlone), senders });
+  const list = { file, of: 'HOLDFAST_ARCHIVE_ALLOW_FILE', leftOut: 'nothing would be archived' };
+  return new ArchiveRule({ maxBlobBytes, allowed: await allowedIn(list, isAlone), senders });
 }
 
-async function allowedIn(file: string, isAlone: boolean): Promise<ReadonlySet<VersionHash>> {
-  const allowed = new Set((await namesOf(file)).map(({ versionHash }) => versionHash));
-  // An empty list alone would archive nothing at all: an archive that does so is taken for a mistake.
+/** Rules of the backends that do not take every blob, by their names. @throws ConfigError */
+export async function openBackendRules(settings: SettingValues): Promise<ReadonlyMap<string, ArchiveRule>> {
+  const rules = new Map<string, ArchiveRule>();
+  for (const { id, maxBlobBytes, allowFile: file } of backendSettings(settings)) {
+    if (maxBlobBytes === null && file === null) continue;
+    const list = { file, of: `allowFile of the ${id} store`, leftOut: 'nothing would be replicated there' };
+    const allowed = await allowedIn(list, maxBlobBytes === null);
+    rules.set(id, new ArchiveRule({ maxBlobBytes, allowed }, 'replicated there'));
+  }
+  return rules;
+}
+
+interface AllowList {
+  readonly file: string | null;
+  /** The setting that names the file. */
+  readonly of: string;
+  /** The consequence of an empty list. */
+  readonly leftOut: string;
+}
+
+async function allowedIn({ file, of, leftOut }: AllowList, isAlone: boolean): Promise<ReadonlySet<VersionHash> | null> {
+  if (file === null) return null;
+  const allowed = new Set((await namesOf(file, of)).map(({ versionHash }) => versionHash));
+  // An empty list alone would let nothing in at all: that is taken for a mistake.
   if (allowed.size > 0 || !isAlone) return allowed;
-  throw invalid(
-    `The file ${file} of HOLDFAST_ARCHIVE_ALLOW_FILE names no blob, so that nothing would be archived.`,
-    null,
-  );
+  throw invalid(`The file ${file} of ${of} names no blob, so that ${leftOut}.`, null);
 }
 
-async function namesOf(file: string) {
+async function namesOf(file: string, of: string) {
   try {
     return namesIn(await readFile(file, 'utf8'));
   } catch (cause) {
-    throw invalid(`The file ${file} of HOLDFAST_ARCHIVE_ALLOW_FILE cannot be read: ${messageOf(cause)}.`, cause);
+    throw invalid(`The file ${file} of ${of} cannot be read: ${messageOf(cause)}.`, cause);
   }
 }
 

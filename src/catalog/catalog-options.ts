@@ -21,13 +21,19 @@ export interface CatalogOptions {
   readonly replicasRequired: number;
   /** Rule of which blobs are archived. Default: all of them. */
   readonly rule?: ArchiveRule;
+  /** Rules of backends that take some of the blobs alone, by name. */
+  readonly backendRules?: ReadonlyMap<string, ArchiveRule>;
   /** Reads the whole file first; a damaged one is set aside, and the catalog starts empty. */
   readonly remakesDamaged?: boolean;
   readonly clock: Clock;
 }
 
 /** All that hold bytes, whether they count or not. */
-export function configuredBackends({ backends, localIsCache = false }: CatalogOptions): ConfiguredBackend[] {
-  const cache = localIsCache ? [{ name: SPOOL, counts: false }] : [];
-  return [...cache, ...backends.map((name) => ({ name, counts: true }))];
+export function configuredBackends({
+  backends,
+  backendRules,
+  localIsCache = false,
+}: CatalogOptions): ConfiguredBackend[] {
+  const cache = localIsCache ? [{ name: SPOOL, counts: false, rule: null }] : [];
+  return [...cache, ...backends.map((name) => ({ name, counts: true, rule: backendRules?.get(name) ?? null }))];
 }

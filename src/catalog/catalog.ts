@@ -222,13 +222,18 @@ export class Catalog {
     });
   }
 
-  /** The backend's copy is missing or does not hash to its name. With no other good copy the content is queued again. */
+  /**
+   * The backend's copy is missing or does not hash to its name. With no other good copy the content is queued again. A backend
+   * whose rule leaves the blob out is not to get it again.
+   */
   recordDamaged(backend: string, name: ContentName): AfterDamage {
     return this.#tables.transaction('record a damaged copy', () => {
       const entry = this.#tables.content.find(name.versionHash).find((one) => one.hashType === name.hashType);
       if (entry === undefined) return 'to-be-fetched-again';
       this.#tables.placements.set(backend, entry.sequence, 'damaged', null);
-      return this.#tables.recount(entry) === 'seen' ? 'to-be-fetched-again' : 'other-copies-left';
+      const state = this.#tables.recount(entry);
+      if (!this.#tables.placements.takes(backend, entry)) return 'not-replaced-by-rule';
+      return state === 'seen' ? 'to-be-fetched-again' : 'other-copies-left';
     });
   }
 

@@ -1,5 +1,7 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
+import type { ArchiveRule } from '../core/blob/archive-rule.ts';
+import { parseVersionHash, type VersionHash } from '../core/blob/ids.ts';
 import type { Notifier } from '../core/notifier.ts';
 import { RowsInsert } from '../core/sqlite/rows-insert.ts';
 import { BACKOFF, longestBackoffMs } from '../core/time/backoff.ts';
@@ -19,6 +21,14 @@ export interface ConfiguredBackend {
   readonly name: string;
   /** Whether its copies count towards `stored`. */
   readonly counts: boolean;
+  /** The rule of which blobs it takes; null: all of them. */
+  readonly rule: ArchiveRule | null;
+}
+
+/** A blob as the rule of a backend judges it. */
+export interface JudgedBlob {
+  readonly versionHash: VersionHash;
+  readonly sizeBytes: number;
 }
 
 /** Something that a backend is to hold and is not proven to. */
@@ -40,6 +50,7 @@ const placementRow = z.object({
   last_error: z.string().nullable(),
 });
 const queuedRow = z.object({ object: z.number(), state: z.number(), attempts: z.number() });
+const judgedRow = z.object({ version_hash: z.instanceof(Buffer), size_bytes: z.number() });
 // Made once: making a schema takes longer than reading a row with it.
 const placementRows = z.array(placementRow);
 const queuedRows = z.array(queuedRow);
@@ -93,7 +104,10 @@ export class PlacementTable {
   readonly #held: Database.Statement;
   readonly #of: Database.Statement;
   readonly #stateAt: Database.Statement;
+  readonly #judged: Database.Statement;
   readonly #ids: ReadonlyMap<string, number>;
+  /** Rules of the backends that do not take every blob, by their ids. Most archives have none. */
+  readonly #rules: ReadonlyMap<number, ArchiveRule>;
   /** Lengths of the queues. */
   readonly counts: PlacementCounts;
 
@@ -113,6 +127,8 @@ export class PlacementTable {
         backends.map((backend) => [backend.name, number.parse(name.get(backend.name, backend.counts ? 1 : 0))]),
       );
     })();
+    this.#rules = new Map(backends.flatMap(({ name: one, rule }) => (rule === null ? [] : [[this.id(one), rule]])));
+    this.#judged = database.prepare('SELECT version_hash, size_bytes FROM content WHERE sequence = ?');
     this.counts = new PlacementCounts(database, this.#ids.values());
     this.isSpoolACache = backends.some(({ name: id, counts }) => id === SPOOL && !counts);
     this.#wantAnew = database.prepare(
@@ -170,10 +186,11 @@ export class PlacementTable {
     );
   }
 
-  /** Every configured backend is to get it; what no block has, the local store alone. */
+  /** Every configured backend whose rule takes it is to get it; what no block has, the local store alone. */
   want(sequence: number, dueSeconds: number, isUnmined = false): void {
     for (const [name, id] of this.#ids) {
-      if ((isUnmined && name !== SPOOL) || this.#wantNew(id, sequence, dueSeconds)) continue;
+      if ((isUnmined && name !== SPOOL) || this.#isLeftOut(id, sequence)) continue;
+      if (this.#wantNew(id, sequence, dueSeconds)) continue;
       const before = this.#codeAt(id, sequence);
       if (this.#wantAnew.run(id, sequence).changes === 1) this.counts.moved(id, before, 0);
     }
@@ -182,15 +199,40 @@ export class PlacementTable {
   /** `want` for new content, which has no rows yet. */
   wantNew(contents: readonly { sequence: number; dueSeconds: number; isUnmined: boolean }[]): void {
     for (const [name, id] of this.#ids) {
-      const here = name === SPOOL ? contents : contents.filter(({ isUnmined }) => !isUnmined);
+      const mined = name === SPOOL ? contents : contents.filter(({ isUnmined }) => !isUnmined);
+      const here = this.#rules.has(id) ? mined.filter(({ sequence }) => !this.#isLeftOut(id, sequence)) : mined;
       const added = this.#want.run(here.map(({ sequence, dueSeconds }) => [id, sequence, dueSeconds]));
       this.counts.added(id, added);
     }
   }
 
-  /** Every configured backend but the local store is to get it, where nothing is known of it yet. */
+  /** Every configured backend but the local store is to get it, by its rule, where nothing is known of it yet. */
   wantElsewhere(sequence: number, dueSeconds: number): void {
-    for (const [name, id] of this.#ids) if (name !== SPOOL) this.#wantNew(id, sequence, dueSeconds);
+    for (const [name, id] of this.#ids) {
+      if (name !== SPOOL && !this.#isLeftOut(id, sequence)) this.#wantNew(id, sequence, dueSeconds);
+    }
+  }
+
+  /** Whether this backend is to get it at all. */
+  takes(backend: string, { versionHash, sizeBytes }: JudgedBlob): boolean {
+    return this.#rules.get(this.id(backend))?.leavesOut(versionHash, sizeBytes) !== true;
+  }
+
+  ruleOf(backend: string): string | null {
+    return this.#rules.get(this.id(backend))?.says ?? null;
+  }
+
+  /** Configured backends that are not to get it, for their rules leave it out. */
+  leftOutAt(blob: JudgedBlob): string[] {
+    if (this.#rules.size === 0) return [];
+    return [...this.#ids.keys()].filter((backend) => !this.takes(backend, blob)).toSorted();
+  }
+
+  #isLeftOut(id: number, sequence: number): boolean {
+    const rule = this.#rules.get(id);
+    if (rule === undefined) return false;
+    const { version_hash: key, size_bytes: sizeBytes } = judgedRow.parse(this.#judged.get(sequence));
+    return rule.leavesOut(parseVersionHash(key.toString('hex')), sizeBytes);
   }
 
   /** false: there is a row, or it is withheld. */
@@ -200,7 +242,15 @@ export class PlacementTable {
     return isNew;
   }
 
+  /**
+   * A copy that was made under another rule counts while it is good. When it is not, the backend is not to get it again, and
+   * there is no row of it any more.
+   */
   set(backend: string, sequence: number, state: PlacementState, verifiedMs: number | null): void {
+    if (state !== 'good' && this.#isLeftOut(this.id(backend), sequence)) {
+      this.remove(backend, sequence);
+      return;
+    }
     this.#setState(this.id(backend), sequence, codeOf(state), verifiedMs);
     if (state !== 'good' || backend === SPOOL) return;
     for (const id of this.#ids.values()) this.#relax.run(id, sequence);

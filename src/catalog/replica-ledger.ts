@@ -8,7 +8,7 @@ import type { Arrivals } from './arrivals.ts';
 import { CacheLedger } from './cache-ledger.ts';
 import type { ContentEntry, SpooledContent } from './content-table.ts';
 import { BLOB, type PlacementState } from './placement-state.ts';
-import { type QueuedPlacement, type QueuePart, SPOOL } from './placement-table.ts';
+import { type JudgedBlob, type QueuedPlacement, type QueuePart, SPOOL } from './placement-table.ts';
 import { hashKey } from './seen-table.ts';
 import type { Tables } from './tables.ts';
 
@@ -105,6 +105,21 @@ export class ReplicaLedger {
   idleMs(backend: string, lookedMs: number): number {
     const { placements, nowMs, reading } = this.#tables;
     return reading('look when a copy is due', () => sleepUntil(placements.nextAttemptMs(backend, lookedMs), nowMs()));
+  }
+
+  /** Whether the rule of this backend takes the blob. */
+  takes(backend: string, blob: JudgedBlob): boolean {
+    return this.#tables.placements.takes(backend, blob);
+  }
+
+  /** The rule of this backend in a sentence; null: it takes every blob. */
+  ruleOf(backend: string): string | null {
+    return this.#tables.placements.ruleOf(backend);
+  }
+
+  /** Backends that are not to get the blob, for their rules leave it out. */
+  leftOutAt(blob: JudgedBlob): string[] {
+    return this.#tables.placements.leftOutAt(blob);
   }
 
   at(sequence: number): ContentEntry | null {

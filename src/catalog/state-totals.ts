@@ -10,7 +10,7 @@ export interface CatalogTotals {
 }
 
 /** A stored content fell back; the caller reports it. */
-export type AfterDamage = 'other-copies-left' | 'to-be-fetched-again';
+export type AfterDamage = 'other-copies-left' | 'to-be-fetched-again' | 'not-replaced-by-rule';
 
 const total = z.object({ count: z.number(), bytes: z.number() });
 

@@ -40,6 +40,7 @@ export const statusReport = z.looseObject({
       oldestQueuedSeconds: count.nullable(),
       damaged: count,
       freeBytes: count.nullable().default(null),
+      rule: z.string().nullable().default(null),
     }),
   ),
   peers: z.array(
@@ -171,7 +172,8 @@ function backendTable({ backends }: StatusReport): string[] {
     String(damaged),
     freeBytes === null ? 'not known' : describeBytes(freeBytes),
   ]);
-  return textTable(['backend', 'state', '>queued', '>oldest', '>missing or damaged', '>free'], rows);
+  const rules = backends.flatMap(({ id, rule }) => (rule === null ? [] : [`${id}: ${rule}`]));
+  return [...textTable(['backend', 'state', '>queued', '>oldest', '>missing or damaged', '>free'], rows), ...rules];
 }
 
 function diskLine({ mode, bytes, budgetBytes, freeBytes }: StatusReport['local']): string {

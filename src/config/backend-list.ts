@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { addressWithCredentials, httpAddress, oneOf, text, wholeNumber } from './setting.ts';
+import { MAX_BLOB_BYTES } from '../core/blob/limits.ts';
+import { addressWithCredentials, bytes, httpAddress, oneOf, text, wholeNumber } from './setting.ts';
 
 /**
  * Legal values of the S3 settings. They equal the types of the storage room, or `open-backends.ts` does not compile.
@@ -21,9 +22,16 @@ const id = z
 
 const secretText = text.nullable().default(null);
 
+/** The rule of which blobs a backend takes: all of them, unless one of these is given. */
+const ruleFields = {
+  maxBlobBytes: bytes(1, MAX_BLOB_BYTES).nullable().default(null),
+  allowFile: text.nullable().default(null),
+};
+
 const s3Backend = z.strictObject({
   kind: z.literal('s3'),
   id,
+  ...ruleFields,
   endpoint: httpAddress.nullable().default(null),
   region: text.default('us-east-1'),
   bucket: text,
@@ -45,6 +53,7 @@ const ipfsBackend = z
   .strictObject({
     kind: z.literal('ipfs'),
     id,
+    ...ruleFields,
     apiUrl: addressWithCredentials.nullable().default(null),
     /** Path of a file that holds the address, for an address with a password. */
     apiUrlFile: text.nullable().default(null),

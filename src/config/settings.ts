@@ -348,16 +348,40 @@ export const SETTINGS = {
     'Days of object lock on new objects. The bucket must have object lock enabled.',
   ),
   s3ObjectLockMode: setting('s3.objectLockMode', oneOf(S3_LOCK_MODES), 'GOVERNANCE', 'Mode of the object lock.'),
+  s3MaxBlobBytes: setting(
+    's3.maxBlobBytes',
+    bytes(1, MAX_BLOB_BYTES).nullable(),
+    null,
+    'Largest blob in bytes that is replicated to the bucket, or a size like 64KiB. Without it, every size.',
+  ),
+  s3AllowFile: setting(
+    's3.allowFile',
+    text.nullable(),
+    null,
+    'File of version hashes that are replicated to the bucket whatever their size, one per line, read at the start. Without s3.maxBlobBytes, nothing else is replicated there.',
+  ),
   ipfsApiUrl: address(
     'ipfs.apiUrl',
     addressWithCredentials,
     'RPC API of a Kubo node to replicate to, which may carry user and password.',
   ),
+  ipfsMaxBlobBytes: setting(
+    'ipfs.maxBlobBytes',
+    bytes(1, MAX_BLOB_BYTES).nullable(),
+    null,
+    'Largest blob in bytes that is replicated to the Kubo node, or a size like 64KiB. Without it, every size.',
+  ),
+  ipfsAllowFile: setting(
+    'ipfs.allowFile',
+    text.nullable(),
+    null,
+    'File of version hashes that are replicated to the Kubo node whatever their size, one per line, read at the start. Without ipfs.maxBlobBytes, nothing else is replicated there.',
+  ),
   backends: fileSetting<readonly BackendSettings[]>(
     'backends',
     backendList,
     [],
-    'Further backends: a list of s3 and ipfs entries, each with kind, id and its own settings.',
+    'Further backends: a list of s3 and ipfs entries, each with kind, id and its own settings, maxBlobBytes and allowFile among them.',
   ),
   token: secret('token', 'Token that commands send to the HTTP API of a running archive.'),
   stopSeconds: setting(

@@ -17,7 +17,12 @@ const OCCURRENCE = z.object({
   medianTimeSeconds: z.int().nullable(),
 });
 
-const REPLICA = z.object({ backend: z.string(), state: z.enum(['wanted', 'good', 'damaged']), verifiedAt: when });
+const REPLICA = z.object({
+  backend: z.string(),
+  /** `not-replicated-by-rule`: a rule of the operator leaves it out at this backend alone. */
+  state: z.enum(['wanted', 'good', 'damaged', 'not-replicated-by-rule']),
+  verifiedAt: when,
+});
 
 /** The record that `recordOnWire` makes. */
 export const RECORD = z.object({

@@ -2,7 +2,7 @@ import { nameOf } from './block-panel.ts';
 import { element, part } from './element.ts';
 import { type ArchiveApi, Refused } from './model/archive-api.ts';
 import { Fields } from './model/fields.ts';
-import { type BlobRecord, decodeRecord } from './model/record.ts';
+import { type BlobRecord, decodeRecord, expectedReplicas } from './model/record.ts';
 import { bytes, dateAndClock, shortHash } from './model/words.ts';
 import { moment } from './moment.ts';
 
@@ -73,7 +73,8 @@ export class Listing {
 }
 
 function row(record: BlobRecord): HTMLElement {
-  const good = record.replicas.filter(({ state }) => state === 'good').length;
+  const replicas = expectedReplicas(record);
+  const good = replicas.filter(({ state }) => state === 'good').length;
   const [first] = record.occurrences;
   return element(
     'tr',
@@ -83,7 +84,7 @@ function row(record: BlobRecord): HTMLElement {
     element('td', { class: 'right' }, bytes(record.sizeBytes)),
     element('td', {}, record.state === 'seen' ? 'not here yet' : record.state),
     element('td', {}, first?.state ?? ''),
-    element('td', { class: 'right' }, `${good} of ${record.replicas.length}`),
+    element('td', { class: 'right' }, `${good} of ${replicas.length}`),
     element('td', {}, moment(record.seenAt)),
   );
 }

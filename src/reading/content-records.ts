@@ -4,7 +4,7 @@ import type { LeftOutBlob } from '../catalog/left-out-ledger.ts';
 import type { QueuedBlob } from '../catalog/seen-table.ts';
 import { occurrencePage } from '../chain/occurrence-page.ts';
 import { type ContentName, HASH_TYPES, type NamedHash, type TxId } from '../core/blob/ids.ts';
-import type { ContentRecord, ListingPage, ListingQuery, RecordLookup } from '../view/archive-view.ts';
+import type { ContentRecord, ListingPage, ListingQuery, RecordLookup, ReplicaRecord } from '../view/archive-view.ts';
 import type { ChainState } from '../view/chain-state.ts';
 import type { ArchiveBytes } from './archive-bytes.ts';
 import { describeLeftOut, describeQueued, failureOf, isoTime } from './content-record.ts';
@@ -58,7 +58,6 @@ export class ContentRecords {
 
   #describe(entry: ContentEntry, wanted: QueuedBlob | null, after: string | null): ContentRecord {
     const catalog = this.#catalog;
-    const replicas = catalog.placementsOf(entry);
     return {
       versionHash: entry.versionHash,
       hashType: entry.hashType,
@@ -72,10 +71,23 @@ export class ContentRecords {
       spooledAt: isoTime(entry.spooledMs),
       storedAt: isoTime(entry.storedMs),
       givenBy: entry.givenBy,
-      replicas: replicas.map(({ verifiedMs, ...replica }) => ({ ...replica, verifiedAt: isoTime(verifiedMs) })),
+      replicas: this.#replicasOf(entry),
       lastFailure: wanted === null ? null : failureOf(wanted),
       ...this.#occurrencesOf(entry, entry.txid, after),
     };
+  }
+
+  #replicasOf(entry: ContentEntry): ReplicaRecord[] {
+    const placements = this.#catalog.placementsOf(entry);
+    const leftOut = this.#catalog.replicas
+      .leftOutAt(entry)
+      .filter((backend) => !placements.some((one) => one.backend === backend));
+    return [
+      ...placements.map(({ verifiedMs, ...replica }) => ({ ...replica, verifiedAt: isoTime(verifiedMs) })),
+      ...leftOut.map((backend) => {
+        return { backend, state: 'not-replicated-by-rule' as const, verifiedAt: null, lastFailure: null };
+      }),
+    ];
   }
 
   #describeQueued(wanted: QueuedBlob, after: string | null): ContentRecord {

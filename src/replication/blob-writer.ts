@@ -11,7 +11,8 @@ import type { LocalCopies } from './local-copies.ts';
 export interface BlobWriterModules {
   readonly local: LocalCopies;
   readonly room: DiskQuota;
-  readonly sites: readonly BackendHandle[];
+  /** Backends that take this blob by their rules. */
+  readonly sitesFor: (blob: VerifiedBlob) => readonly BackendHandle[];
   readonly damage: DamageWatch;
   readonly conditions: ConditionBoard;
   readonly clock: Clock;
@@ -38,7 +39,7 @@ export class BlobWriter {
    * local disk refuses the blob while it takes others, and no backend takes it.
    */
   async put(blob: VerifiedBlob, signal: AbortSignal, isUnmined = false): Promise<string> {
-    const { local, room, sites, damage } = this.#modules;
+    const { local, room, sitesFor, damage } = this.#modules;
     let refusal: StorageError | null = null;
     try {
       const wasDamaged = damage.isDamaged(local.id, blob);
@@ -58,7 +59,7 @@ export class BlobWriter {
     const written = staysHere ? { by: null, refusal } : await this.#writeThrough(blob, signal);
     if (written.by !== null) return written.by;
     if (refusal === null || refusal.code === 'storage/full') {
-      throw noRoom(room.isCache, sites.length > 0, written.refusal ?? refusal);
+      throw noRoom(room.isCache, sitesFor(blob).length > 0, written.refusal ?? refusal);
     }
     if (mayBeOneFile(refusal) && (await local.store.isServing())) throw noPlace(blob, refusal);
     throw refusal;
@@ -123,7 +124,7 @@ export class BlobWriter {
   }
 
   async #writeThrough(blob: VerifiedBlob, signal: AbortSignal) {
-    const { sites } = this.#modules;
+    const sites = this.#modules.sitesFor(blob);
     let refusal: unknown = null;
     // One that keeps what it acknowledged, before one that its power may take it from.
     for (const site of sites.toSorted((a, b) => a.durabilityDelayMs - b.durabilityDelayMs)) {

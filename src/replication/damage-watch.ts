@@ -51,7 +51,13 @@ export class DamageWatch {
   report(backend: string, name: ContentName): boolean {
     // The search began before the blob was taken down or evicted.
     if (this.#catalog.withheld.has(name) || this.#isEvictedUnmined(name)) return false;
-    this.#catalog.recordDamaged(backend, name);
+    if (this.#catalog.recordDamaged(backend, name) === 'not-replaced-by-rule') {
+      this.#conditions.note(
+        'damage',
+        `The ${backend} copy of ${name.hashType} ${name.versionHash} counts no more: it is missing, cannot be read or does not hash to its name. It is not replaced, because the rule of that backend leaves the blob out.`,
+      );
+      return false;
+    }
     this.found.set(backend, (this.found.get(backend) ?? 0) + 1);
     this.#reports += 1;
     this.#damaged.delete(keyOf(backend, name));

@@ -47,8 +47,9 @@ export class EvictionCheck {
     const silent = new Set<string>();
     const there: HeldCopy[] = [];
     let bad = 0;
+    const { cached } = this.#catalog.replicas;
     const confirmOne = async (entry: ContentEntry) => {
-      for (const backend of this.#catalog.replicas.cached.safeAt(entry, safety, backends)) {
+      for (const backend of cached.safeAt(entry, safety, backends)) {
         if (silent.has(backend)) continue;
         const found = await this.#look(backend, entry, safety, signal);
         if (found === 'good') {
@@ -56,7 +57,11 @@ export class EvictionCheck {
           return;
         }
         if (found === 'silent') silent.add(backend);
-        else if (this.#damage.report(backend, entry)) bad += 1;
+        else {
+          this.#damage.report(backend, entry);
+          // A backend of which the catalog claims it no more is not asked for it again.
+          if (!cached.safeAt(entry, safety, [backend]).includes(backend)) bad += 1;
+        }
       }
     };
     // The first alone: a backend that hangs is asked once, and not for eight blobs.

@@ -6,7 +6,7 @@ import type { Logger } from '../core/observability/logger.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { bindTo } from '../storage/chain-binding.ts';
 import { StorageError } from '../storage/errors.ts';
-import type { Verifier } from '../verify/verified-blob.ts';
+import type { VerifiedBlob, Verifier } from '../verify/verified-blob.ts';
 import type { Activity } from '../view/activity.ts';
 import type { BackendStatus } from '../view/archive-view.ts';
 import type { HeldBytes } from '../view/held-bytes.ts';
@@ -76,7 +76,9 @@ export class Replication {
     this.copies = new Copies(local, verifier, this.sites, held);
     const eviction = new EvictionCheck(catalog, this.sites, damage);
     this.room = new DiskQuota(options.local, { ...modules, store: local.store, eviction });
-    this.writer = new BlobWriter({ ...modules, room: this.room, sites: this.sites });
+    const sitesFor = ({ versionHash, bytes }: VerifiedBlob) =>
+      this.sites.filter(({ id }) => catalog.replicas.takes(id, { versionHash, sizeBytes: bytes.length }));
+    this.writer = new BlobWriter({ ...modules, room: this.room, sitesFor });
     this.mender = new LocalMender({ ...modules, writer: this.writer, copies: this.copies });
     this.rowSalvage = new RowSalvage(local, catalog, damage, conditions);
     this.orphans = new OrphanSweep(local, catalog, this.room, conditions, modules.log);
@@ -172,6 +174,7 @@ export class Replication {
       queued: catalog.replicas.queued(id),
       oldestQueuedSeconds: secondsSince(catalog.figures.earliestQueued(id), tipSeconds),
       damaged: catalog.replicas.damagedCount(id),
+      rule: catalog.replicas.ruleOf(id),
     });
     const { freeBytes: localFreeBytes } = this.room.status;
     const own = { id: local.id, state: 'good' as const, freeBytes: localFreeBytes, ...countsOf(local.id) };

@@ -23,7 +23,8 @@ export type ContentState = 'seen' | 'spooled' | 'stored' | 'withheld' | 'not-arc
 /** State of one content on a backend. */
 export interface ReplicaRecord {
   readonly backend: string;
-  readonly state: 'wanted' | 'good' | 'damaged';
+  /** `not-replicated-by-rule`: the rule of the backend leaves the content out, and no copy there is known. */
+  readonly state: 'wanted' | 'good' | 'damaged' | 'not-replicated-by-rule';
   /** When the bytes were last fetched back from there and re-hashed; ISO 8601. */
   readonly verifiedAt: string | null;
   /** Reason why the copy is not good yet; null: no attempt at it has failed since it was good last. */
@@ -158,6 +159,8 @@ export interface BackendStatus {
   readonly damaged: number;
   /** Room on its disk, as its server told it when the canary last ran; null: it does not tell (S3), or is not in use. */
   readonly freeBytes: number | null;
+  /** The rule of which blobs are replicated there, in a sentence; null: all of them are. */
+  readonly rule: string | null;
 }
 
 /** State of a peer: another archive, a bucket or a folder that is asked for content that the nodes lack. */

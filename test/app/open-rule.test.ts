@@ -1,7 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { learnsSenders, openRule } from '../../src/app/open-rule.ts';
+import { checkReplicas } from '../../src/app/open-backends.ts';
+import { learnsSenders, openBackendRules, openRule } from '../../src/app/open-rule.ts';
 import { loadConfig } from '../../src/config/index.ts';
 import { parseVersionHash } from '../../src/core/blob/ids.ts';
 import { parseSenderScript } from '../../src/core/blob/sender.ts';
@@ -55,4 +56,39 @@ test.each(['bc1qaddress', '512', '51 nonsense', ' , '])('refuses the senders %j 
   const load = () =>
     loadConfig({ env: { HOLDFAST_ARCHIVE_SENDERS: given }, flags: {}, file: undefined, cwd: temporaryFolder() });
   expect(load).toThrow('HOLDFAST_ARCHIVE_SENDERS');
+});
+
+const settingsOf = (env: Readonly<Record<string, string>>) =>
+  loadConfig({ env, flags: {}, file: undefined, cwd: temporaryFolder() }).values;
+
+test('backends have rules of their own; one without a rule takes every blob', async () => {
+  const HOLDFAST_IPFS_ALLOW_FILE = await listOf(HASH);
+  const both = { HOLDFAST_S3_BUCKET: 'blobs', HOLDFAST_IPFS_API_URL: 'http://127.0.0.1:5001' };
+  expect(await openBackendRules(settingsOf(both))).toEqual(new Map());
+  const rules = await openBackendRules(
+    settingsOf({ ...both, HOLDFAST_IPFS_ALLOW_FILE, HOLDFAST_IPFS_MAX_BLOB_BYTES: '64KiB' }),
+  );
+  expect([...rules].map(([id, { says }]) => [id, says])).toEqual([
+    ['ipfs', 'Only blobs of at most 65536 bytes and the 1 blobs of the allow-list are replicated there.'],
+  ]);
+  const bucket = settingsOf({ ...both, HOLDFAST_S3_ALLOW_FILE: await listOf('# none\n') });
+  await expect(openBackendRules(bucket)).rejects.toMatchObject({
+    code: 'config/invalid',
+    message: expect.stringMatching(
+      /allowFile of the s3 store names no blob, so that nothing would be replicated there/,
+    ),
+  });
+});
+
+test('the start is refused, with what to do, unless as many backends as are required take every blob', () => {
+  expect(() => checkReplicas(1, ['s3', 'ipfs'], ['ipfs'])).not.toThrow();
+  expect(() => checkReplicas(2, ['s3', 'ipfs'], ['ipfs'])).toThrow(
+    expect.objectContaining({
+      code: 'config/invalid',
+      message:
+        'HOLDFAST_REPLICAS_REQUIRED is 2, and 1 backends count for every blob (s3). A rule leaves blobs out at ipfs.',
+      hint: expect.stringContaining('Configure more backends that take every blob'),
+    }),
+  );
+  expect(() => checkReplicas(1, ['ipfs'], ['ipfs'])).toThrow('0 backends count for every blob (none)');
 });

@@ -99,7 +99,9 @@ export const HEALTHY: ArchiveStatus = {
   attested: null,
   archiveRule: { says: null, notArchived: 0, since: null },
   local: { mode: 'keep', bytes: 2_000, budgetBytes: null, freeBytes: 40 * 2 ** 30 },
-  backends: [{ id: 's3', state: 'good', queued: 0, oldestQueuedSeconds: null, damaged: 0, freeBytes: null }],
+  backends: [
+    { id: 's3', state: 'good', queued: 0, oldestQueuedSeconds: null, damaged: 0, freeBytes: null, rule: null },
+  ],
   withheld: { count: 0, others: [], readAt: null },
   smallestSlackSeconds: null,
   conditions: [],

@@ -51,7 +51,9 @@ describeInBrowser('hostile data', () => {
       version: all,
       node: { ...HEALTHY.node, name: all, calls: { [all]: 1, ['__proto__']: 2 } },
       chain: { ...HEALTHY.chain, finality: all },
-      backends: [{ id: all, state: 'left-alone', oldestQueuedSeconds: null, queued: 1, damaged: 0, freeBytes: null }],
+      backends: [
+        { id: all, state: 'left-alone', oldestQueuedSeconds: null, queued: 1, damaged: 0, freeBytes: null, rule: all },
+      ],
       conditions: [{ code: all, message: all, hint: all, since: all, severity: 'error', blocksReadiness: true }],
     });
     const watched = await WatchedPage.open(browser, url);

@@ -1,6 +1,7 @@
 import { onTestFinished } from 'vitest';
 import { Catalog } from '../../src/catalog/catalog.ts';
 import type { SpooledContent } from '../../src/catalog/content-table.ts';
+import type { ArchiveRule } from '../../src/core/blob/archive-rule.ts';
 import type { BlockHash } from '../../src/core/blob/ids.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
@@ -27,6 +28,7 @@ export interface ReplicationSetup {
   readonly budgetBytes?: number | null;
   readonly disk?: DiskQuotaOptions['disk'];
   readonly replicasRequired?: number;
+  readonly backendRules?: ReadonlyMap<string, ArchiveRule>;
   readonly requests?: number;
   readonly bytesPerSecond?: number | null;
   readonly chain?: BlockHash | null;
@@ -51,6 +53,7 @@ export async function replicationScene(setup: ReplicationSetup) {
     migrationsFolder: MIGRATIONS,
     backends: mode === 'keep' ? [store.id, ...ids] : ids,
     localIsCache: mode === 'cache',
+    ...(setup.backendRules === undefined ? {} : { backendRules: setup.backendRules }),
     replicasRequired: setup.replicasRequired ?? 1,
     clock: time,
   });

@@ -5,15 +5,15 @@ import type { SenderScript, Senders } from './sender.ts';
 export interface ArchiveRuleSettings {
   /** Larger blobs are left out. */
   readonly maxBlobBytes: number | null;
-  /** Blobs that are archived whatever their size. Without a limit, nothing else is archived. */
+  /** Blobs that are taken whatever their size. Without a limit, nothing else is taken. */
   readonly allowed: ReadonlySet<VersionHash> | null;
   /** Blobs that one of these sent are archived whatever their size. Without a limit, no other blob is. Default: null. */
   readonly senders?: ReadonlySet<SenderScript> | null;
 }
 
 /**
- * The operator's rule of which blobs are archived: each of its parts lets blobs in. It is judged by what a list or a block
- * tells of a blob, before a byte of it is asked for.
+ * The operator's rule of which blobs are archived, or of which ones a backend takes: each of its parts lets blobs in. The
+ * archive's own is judged by what a list or a block tells of a blob, before a byte of it is asked for.
  */
 export class ArchiveRule {
   /** The rule without which a blob is left out: there is none. */
@@ -23,9 +23,16 @@ export class ArchiveRule {
   readonly says: string | null;
   readonly #settings: ArchiveRuleSettings;
 
-  constructor(settings: ArchiveRuleSettings) {
+  constructor(settings: ArchiveRuleSettings, taken: 'archived' | 'replicated there' = 'archived') {
     this.#settings = settings;
-    this.says = sentenceOf(settings);
+    this.says = sentenceOf(settings, taken);
+  }
+
+  /** Equal texts are equal rules, however their lists are ordered. */
+  get text(): string {
+    const { maxBlobBytes, allowed } = this.#settings;
+    const sorted = (names: ReadonlySet<string> | null) => (names === null ? null : [...names].toSorted());
+    return JSON.stringify([maxBlobBytes, sorted(allowed), sorted(this.#senders)]);
   }
 
   /** Whether the size of this blob decides, so that one of unknown size is better asked for after a list has named it. */
@@ -58,12 +65,12 @@ export class ArchiveRule {
   }
 }
 
-function sentenceOf({ maxBlobBytes, allowed, senders = null }: ArchiveRuleSettings): string | null {
+function sentenceOf({ maxBlobBytes, allowed, senders = null }: ArchiveRuleSettings, taken: string): string | null {
   const sized = maxBlobBytes === null ? [] : [`blobs of at most ${maxBlobBytes} bytes`];
   const named = allowed === null ? [] : [`the ${allowed.size} blobs of the allow-list`];
   const sent = senders === null ? [] : [`blobs that ${shown([...senders])} sent`];
-  const archived = [...sized, ...named, ...sent];
-  return archived.length === 0 ? null : `Only ${archived.join(' and ')} are archived.`;
+  const parts = [...sized, ...named, ...sent];
+  return parts.length === 0 ? null : `Only ${parts.join(' and ')} are ${taken}.`;
 }
 
 function shown([first = '', ...more]: readonly string[]): string {

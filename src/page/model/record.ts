@@ -10,7 +10,7 @@ import { Fields, UnexpectedAnswer } from './fields.ts';
 
 export interface RecordReplica {
   readonly backend: string;
-  readonly state: 'wanted' | 'good' | 'damaged' | 'unknown';
+  readonly state: 'wanted' | 'good' | 'damaged' | 'not-replicated-by-rule' | 'unknown';
   readonly verifiedAt: string | null;
   readonly lastFailure: string | null;
 }
@@ -41,6 +41,11 @@ export interface BlobRecord {
   readonly lastFailure: string | null;
 }
 
+/** Copies that backends are to hold: what the rule of a backend leaves out is not missing there. */
+export function expectedReplicas({ replicas }: Pick<BlobRecord, 'replicas'>): readonly RecordReplica[] {
+  return replicas.filter(({ state }) => state !== 'not-replicated-by-rule');
+}
+
 /**
  * Decodes a record.
  * @throws UnexpectedAnswer for a wrong shape, or the record of another blob
@@ -67,7 +72,7 @@ export function decodeRecord(value: unknown, asked: NamedHash | null): BlobRecor
       const replica = Fields.of(one, 'replica');
       return {
         backend: replica.text('backend'),
-        state: replica.word('state', ['wanted', 'good', 'damaged']),
+        state: replica.word('state', ['wanted', 'good', 'damaged', 'not-replicated-by-rule']),
         verifiedAt: replica.textOrNull('verifiedAt'),
         lastFailure: failureIn(replica),
       };

@@ -1,4 +1,4 @@
-import type { BlobRecord } from './record.ts';
+import { type BlobRecord, expectedReplicas } from './record.ts';
 import { type PageBlob, type PageBlock, type PageWindow, secondsLeft } from './window.ts';
 
 /** A blob of the window that is not safe yet. */
@@ -34,7 +34,7 @@ export function whatKeeps(record: Pick<BlobRecord, 'state' | 'lastFailure' | 're
   if (record.state !== 'spooled') {
     return record.lastFailure ?? 'Its bytes are not here yet, and no fetch of them has failed.';
   }
-  const missing = record.replicas.filter(({ state }) => state !== 'good');
+  const missing = expectedReplicas(record).filter(({ state }) => state !== 'good');
   if (missing.length === 0) return 'It is durable here, and not on enough backends yet.';
   const failed = missing.filter(({ lastFailure }) => lastFailure !== null);
   const reasons = failed.map(({ backend, lastFailure }) => ` ${backend}: ${lastFailure}`);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { ArchiveRule } from '../../../src/core/blob/archive-rule.ts';
-import { parseVersionHash } from '../../../src/core/blob/ids.ts';
+import { parseVersionHash, type VersionHash } from '../../../src/core/blob/ids.ts';
 import { parseSenderScript, type Senders, sendersOf, sendersOfAll } from '../../../src/core/blob/sender.ts';
 
 const named = parseVersionHash('aa'.repeat(32));
@@ -94,4 +94,16 @@ describe('a rule by sender', () => {
     expect(sendersOf(Array.from({ length: 17 }, (_, index) => `51${index.toString(16).padStart(2, '0')}`))).toBeNull();
     expect(() => parseSenderScript('bc1qaddress')).toThrow('scriptPubKey');
   });
+});
+
+test('the text tells rules apart, and a list in another order is the same rule', () => {
+  const text = (maxBlobBytes: number | null, names: readonly VersionHash[] | null) =>
+    new ArchiveRule({ maxBlobBytes, allowed: names && new Set(names) }).text;
+  expect(text(10, [named, other])).toBe(text(10, [other, named]));
+  expect(new Set([text(10, null), text(11, null), text(10, []), text(10, [named]), text(null, [named])]).size).toBe(5);
+});
+
+test('the rule of a backend says that it is one', () => {
+  const rule = new ArchiveRule({ maxBlobBytes: 10, allowed: null }, 'replicated there');
+  expect(rule.says).toBe('Only blobs of at most 10 bytes are replicated there.');
 });

@@ -147,6 +147,10 @@ const bundledRow = occurrenceRow.extend({
   is_first: z.number(),
   is_recorded: z.number(),
 });
+/** Read thousands of times: to make a schema takes longer than to read with it. */
+const hashValue = z.instanceof(Buffer);
+const countValue = z.number();
+const nameRows = z.array(nameRow);
 const inventoryRow = z.tuple([z.number(), z.instanceof(Buffer), z.instanceof(Buffer)]);
 
 /**
@@ -158,6 +162,8 @@ export class AuditSnapshot {
   readonly #ofOne: Database.Statement;
   /** A draw of samples asks for thousands of single heights: to prepare these again costs more than to run them. */
   readonly #prepared = new Map<string, Database.Statement>();
+  /** Stays what it is at this moment; null: not read yet. */
+  #branch: AuditedBranch | null = null;
   /** Blocks on the branch at this moment; null: not counted yet. To count them takes a page for every few dozen of them. */
   #allBlocks: number | null = null;
   /** Whether the table `apart` has every name on chain that is not plainly stored. `too-many`: it cannot take them all. */
@@ -179,24 +185,26 @@ export class AuditSnapshot {
   }
 
   branch(): AuditedBranch {
+    if (this.#branch !== null) return this.#branch;
     const found = branchRow.parse(
       this.#prepare(
         `SELECT (SELECT value ->> 'startHeight' FROM fact WHERE name = 'walk') AS start, (SELECT MIN(height) FROM block) AS lowest, MAX(height) AS tip,
            (SELECT median_time_seconds FROM block ORDER BY height DESC LIMIT 1) AS median FROM block`,
       ).get(),
     );
-    return {
+    this.#branch = {
       startHeight: found.start,
       lowestHeight: found.lowest,
       tipHeight: found.tip,
       tipMedianSeconds: found.median,
     };
+    return this.#branch;
   }
 
   /** null: it is not recorded. */
   hashAt(height: number): BlockHash | null {
     const found = this.#prepare('SELECT hash FROM block WHERE height = ?').pluck().get(height);
-    return found === undefined ? null : parseBlockHash(z.instanceof(Buffer).parse(found).toString('hex'));
+    return found === undefined ? null : parseBlockHash(hashValue.parse(found).toString('hex'));
   }
 
   blocks(from: number, to: number): number {
@@ -228,11 +236,11 @@ export class AuditSnapshot {
     );
     for (const part of this.#hashParts()) {
       const range = { ...part, from, to };
-      const names = z.array(nameRow).parse(unstored.all({ ...range, limit: MAX_APART + 1 }));
+      const names = nameRows.parse(unstored.all({ ...range, limit: MAX_APART + 1 }));
       if (names.length > MAX_APART) yield decodeTally(ofAll.get(range));
       else {
         const apart = names.map((name) => decodeTally(this.#ofOne.get(...name, from, to)));
-        yield besides(z.number().parse(total.get(range)), apart);
+        yield besides(countValue.parse(total.get(range)), apart);
       }
     }
   }
@@ -369,7 +377,7 @@ export class AuditSnapshot {
   }
 
   #count(sql: string, ...values: readonly number[]): number {
-    return z.number().parse(
+    return countValue.parse(
       this.#prepare(sql)
         .pluck()
         .get(...values),

@@ -1,7 +1,9 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
 
-const factRow = z.object({ name: z.string(), value: z.string() });
+// Facts are read all the time: to make a schema takes longer than to read with it.
+const factRows = z.array(z.object({ name: z.string(), value: z.string() }));
+const factValue = z.string().optional();
 
 /**
  * Facts about the archive as a whole, each under a name of its own: computed results and progress. The user of a fact
@@ -26,13 +28,13 @@ export class Facts {
 
   /** null: nothing is known under this name. */
   get<T>(name: string, shape: z.ZodType<T>): T | null {
-    const found = z.string().optional().parse(this.#find.get(name));
+    const found = factValue.parse(this.#find.get(name));
     return found === undefined ? null : shape.parse(JSON.parse(found));
   }
 
   /** Facts below a folder of names, by the rest of their names. */
   below<T>(folder: string, shape: z.ZodType<T>): Map<string, T> {
-    const found = z.array(factRow).parse(this.#below.all(folder, folder));
+    const found = factRows.parse(this.#below.all(folder, folder));
     return new Map(found.map(({ name, value }) => [name.slice(folder.length + 1), shape.parse(JSON.parse(value))]));
   }
 

@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { HeightRange } from '../core/height-range.ts';
 import type { Clock } from '../core/time/clock.ts';
@@ -10,9 +11,11 @@ import { occurrencesIn } from './inventory-occurrence.ts';
 import type { Peer } from './peer.ts';
 
 type AuditedCatalog = Pick<Catalog, 'chain' | 'snapshot' | 'withheld'>;
+type WalkedBlock = NonNullable<Awaited<ReturnType<AuditChain['blockAt']>>>;
 
 /** Four times a day: what a peer and this archive hardly notice. */
 const SAMPLES = 4;
+const REMEMBERED_BLOCKS = 256;
 
 /** Asks a peer for what it says it holds, of occurrences that are drawn from the chain as it was walked here. */
 export class PeerAudit {
@@ -62,14 +65,19 @@ async function drawnFrom(
   signal: AbortSignal,
 ): Promise<Drawn[]> {
   const snapshot = catalog.snapshot();
-  const chain: AuditChain = {
-    async blockAt(height) {
-      const hash = snapshot.hashAt(height);
-      const blocks = [...snapshot.inventory(height, height)].flat();
-      const occurrences = blocks.flatMap((block) => occurrencesIn(block).map((read) => read()));
-      return hash === null ? null : { hash, occurrences: occurrences.filter((one) => !catalog.withheld.has(one)) };
-    },
+  const blockAt = (height: number) => {
+    const hash = snapshot.hashAt(height);
+    if (hash === null) return null;
+    const blocks = [...snapshot.inventory(height, height)].flat();
+    const occurrences = blocks.flatMap((block) => occurrencesIn(block).map((read) => read()));
+    return { hash, occurrences: occurrences.filter((one) => !catalog.withheld.has(one)) };
   };
+  // A short chain with few blobs is drawn from thousands of times.
+  const blocks = new LRUCache<number, { readonly block: WalkedBlock | null }>({
+    max: REMEMBERED_BLOCKS,
+    memoMethod: (height) => ({ block: blockAt(height) }),
+  });
+  const chain: AuditChain = { blockAt: async (height) => blocks.memo(height).block };
   try {
     return await drawOccurrences(chain, { range, samples, random: (below) => randomInt(below) }, signal);
   } finally {

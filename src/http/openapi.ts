@@ -69,9 +69,13 @@ export function openapiRoutes(routes: readonly Route[]): Route[] {
     problems: [],
     parameters: NOTHING,
     query: NOTHING,
-    answer: () => jsonAnswer(description),
+    answer: () => {
+      // Made when it is asked for: it takes longer than everything else of these routes, and most starts never need it.
+      description ??= describeRoutes([...routes, own]);
+      return jsonAnswer(description);
+    },
   });
-  const description = describeRoutes([...routes, own]);
+  let description: object | null = null;
   return [own];
 }
 

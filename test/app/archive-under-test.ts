@@ -7,9 +7,10 @@ import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { ArchiverKey } from '../../src/storage/local/archiver-key.ts';
 import { DataFolder } from '../../src/storage/local/data-folder.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
-import { hashWith, nobleHasher } from '../../src/verify/hasher.ts';
+import { hashWith } from '../../src/verify/hasher.ts';
 import { nameElsewhere, RehashRule, verifyBlob } from '../../src/verify/verified-blob.ts';
 import { openCatalog } from '../catalog/catalog-in-folder.ts';
+import { HASHER } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { FakeBlobNode, TIP_HEIGHT } from './fake-blob-node.ts';
 
@@ -83,16 +84,16 @@ export async function archiveScene(setup: SceneSetup = {}): Promise<ArchiveScene
       store,
       binding: folder,
       signer: await ArchiverKey.open(folder.path),
-      hasher: nobleHasher,
+      hasher: HASHER,
       verifier: {
-        verify: async (candidate) => verifyBlob(candidate, nobleHasher),
+        verify: async (candidate) => verifyBlob(candidate, HASHER),
         name: (hashType, bytes) =>
           nameElsewhere(hashType, bytes, async (type, given) => ({
-            digest: hashWith(nobleHasher, type, given),
+            digest: hashWith(HASHER, type, given),
             bytes: given,
           })),
       },
-      rehash: new RehashRule(nobleHasher, { entries: 100, periodMs: 60_000, steadyMs: () => performance.now() }),
+      rehash: new RehashRule(HASHER, { entries: 100, periodMs: 60_000, steadyMs: () => performance.now() }),
       conditions,
       log: logger,
       clock: { wallMs: nowMs, steadyMs: () => performance.now() },

@@ -6,8 +6,8 @@ import type { Catalog } from '../../src/catalog/catalog.ts';
 import type { WalkedBlock } from '../../src/catalog/walked-block.ts';
 import { ArchiveRule } from '../../src/core/blob/archive-rule.ts';
 import { type HashType, parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
-import { nobleHasher } from '../../src/verify/hasher.ts';
 import { openCatalog, sighting, spooled } from '../catalog/catalog-in-folder.ts';
+import { HASHER } from '../sample-blobs.ts';
 
 const NEVER = new AbortController().signal;
 const HEIGHTS = 8;
@@ -44,7 +44,7 @@ function store(catalog: Catalog, contents: readonly number[]): void {
 
 function plan(catalog: Catalog, from: number, to: number): Promise<PlannedBundle> {
   const range = { from, to, chain: hash('9', 0), blockHash: hash('a', to) };
-  return planBundle(range, catalog, nobleHasher, recordText, () => {}, NEVER);
+  return planBundle(range, catalog, HASHER, recordText, () => {}, NEVER);
 }
 
 const recordText = async ({ txid: of, height, blockHash }: BundledOccurrence, sizeBytes: number) =>

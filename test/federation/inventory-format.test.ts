@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { inventoryOf } from '../../src/federation/inventory-of-range.ts';
-import { nobleHasher } from '../../src/verify/hasher.ts';
 import { OCCURRENCE_BYTES } from '../../src/verify/inventory.ts';
-import { NEVER } from '../sample-blobs.ts';
+import { HASHER, NEVER } from '../sample-blobs.ts';
 
 /** Blocks from height 1 on with so many occurrences each, all of them missing. */
 async function partsOf(heights: number, perBlock: number, extra = 0) {
@@ -15,7 +14,7 @@ async function partsOf(heights: number, perBlock: number, extra = 0) {
       }
     },
   };
-  const { parts, held, digest } = await inventoryOf(snapshot, { from: 1, to: heights }, nobleHasher, NEVER);
+  const { parts, held, digest } = await inventoryOf(snapshot, { from: 1, to: heights }, HASHER, NEVER);
   return { parts: parts?.map(({ from, to }) => `${from}-${to}`) ?? null, held, digest };
 }
 

@@ -6,7 +6,7 @@ import { type Clock, SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { BlobCache } from '../../src/reading/blob-cache.ts';
 import type { Gate } from '../../src/reading/gate.ts';
 import { type BlobFinder, type BlobLookup, type CustomLookup, ProvenReader } from '../../src/reading/proven-reader.ts';
-import { hashWith, nobleHasher } from '../../src/verify/hasher.ts';
+import { hashWith } from '../../src/verify/hasher.ts';
 import { type VerifiedBlob, verifyBlob } from '../../src/verify/verified-blob.ts';
 import type {
   ArchiveStatus,
@@ -21,11 +21,12 @@ import type {
   RecordLookup,
   Withheld,
 } from '../../src/view/archive-view.ts';
+import { HASHER } from '../sample-blobs.ts';
 
 /** A blob that is what it says, made the way the archive makes it. */
 export function blobOf(bytes: Uint8Array, hashType: HashType = 'keccak256'): VerifiedBlob {
-  const versionHash = parseVersionHash(encodeHex(hashWith(nobleHasher, hashType, bytes)));
-  const blob = verifyBlob({ versionHash, hashType, bytes }, nobleHasher);
+  const versionHash = parseVersionHash(encodeHex(hashWith(HASHER, hashType, bytes)));
+  const blob = verifyBlob({ versionHash, hashType, bytes }, HASHER);
   if (blob === null) throw new Error('A blob did not verify against its own hash.');
   return blob;
 }

@@ -15,11 +15,10 @@ import type { DiskQuotaOptions } from '../../src/replication/disk-quota.ts';
 import { LocalCopies } from '../../src/replication/local-copies.ts';
 import { Replication } from '../../src/replication/replication.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
-import { nobleHasher } from '../../src/verify/hasher.ts';
 import { RehashRule, type UnverifiedBlob, type VerifiedBlob, verifyBlob } from '../../src/verify/verified-blob.ts';
 import { Activity } from '../../src/view/activity.ts';
 import { MIGRATIONS } from '../catalog/catalog-in-folder.ts';
-import { NEVER } from '../sample-blobs.ts';
+import { HASHER, NEVER } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 export interface ReplicationSetup {
@@ -62,8 +61,8 @@ export async function replicationScene(setup: ReplicationSetup) {
   const conditions = new ConditionBoard(log, nowMs);
   const activity = new Activity();
   const damage = new DamageWatch(catalog, conditions, activity, [store.id, ...ids]);
-  const rehash = new RehashRule(nobleHasher, { entries: 100, periodMs: 60_000, steadyMs: () => clock.steadyMs });
-  const verifier = { verify: async (candidate: UnverifiedBlob) => verifyBlob(candidate, nobleHasher) };
+  const rehash = new RehashRule(HASHER, { entries: 100, periodMs: 60_000, steadyMs: () => clock.steadyMs });
+  const verifier = { verify: async (candidate: UnverifiedBlob) => verifyBlob(candidate, HASHER) };
   const local = new LocalCopies(store, rehash, verifier);
   const disk = setup.disk ?? (async () => ({ freeBytes: 2 ** 40, totalBytes: 2 ** 41 }));
   const replication = new Replication(
@@ -88,7 +87,7 @@ export async function replicationScene(setup: ReplicationSetup) {
     },
   );
   const { sites } = replication;
-  const hasher = nobleHasher;
+  const hasher = HASHER;
   const custom = new CustomUpkeep({ catalog, hasher, store, sites, conditions, isAllowed, clock: time });
   catalog.copies.useBackends(custom.places.all.map(({ id }) => id));
   /** Does what the fetcher does: durable here, or where the blob was written through, and then in the catalog. */

@@ -127,7 +127,7 @@ export class LeftOutLedger {
     this.#ofHeights = database.prepare(
       `SELECT DISTINCT left_out.version_hash, occurrence.hash_type, size_bytes, since_ms, senders, ${SAYS}
        FROM occurrence NOT INDEXED CROSS JOIN left_out ON left_out.version_hash = occurrence.version_hash
-       ${RULE} WHERE height BETWEEN ? AND ? ORDER BY 1, 2`,
+       ${RULE} WHERE height BETWEEN ? AND ? ORDER BY 1, 2, 5`,
     );
     this.#senders = database
       .prepare(`SELECT senders FROM occurrence WHERE version_hash = ? LIMIT ${MAX_OCCURRENCES + 1}`)

@@ -1,3 +1,5 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { DevnodeOptions } from '../../src/devnode/index.ts';
@@ -30,6 +32,15 @@ async function sendersHere(scene: Scene, { versionHash }: SceneBlob): Promise<st
   return blocks.flatMap(({ blobs }) => blobs).find((blob) => blob.versionHash === versionHash)?.senders;
 }
 
+/** Requests for senders that went over the wire. */
+async function requestsFor(scene: Scene): Promise<number> {
+  const metrics = await (await fetch(`${scene.url}/metrics`)).text();
+  const counts = metrics.matchAll(
+    /^holdfast_node_call_duration_seconds_count\{.*method="getrawtransaction".*\} (\d+)$/gm,
+  );
+  return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
+}
+
 const callsFor = (scene: Scene) => scene.archive.status().node.calls['sender'];
 
 test('learns who sent each blob with one call for a transaction at most, and keeps it over a restart', async () => {
@@ -45,6 +56,8 @@ test('learns who sent each blob with one call for a transaction at most, and kee
   expect(await here()).toEqual(expected);
   expect(new Set(expected.flat()).size).toBeGreaterThan(1);
   expect(callsFor(scene)).toBe(submitted.length);
+  // All those of a block come in one request.
+  expect(await requestsFor(scene)).toBe(2);
   await scene.stop();
   await scene.start();
   await scene.caughtUp();
@@ -98,9 +111,9 @@ describe('a rule by sender', () => {
   /** Archives the blobs of the wallet's coinbases, and none that spends its change. */
   async function sceneByRule(node: DevnodeOptions = {}) {
     const scene = await Scene.create({ node, env: { HOLDFAST_FINALITY: 'depth:1' } });
-    const script = Buffer.from(scene.node.chain.wallet.payoutScript).toString('hex');
-    return await scene.start({ HOLDFAST_ARCHIVE_SENDERS: script });
+    return await scene.start({ HOLDFAST_ARCHIVE_SENDERS: payoutOf(scene) });
   }
+  const payoutOf = (scene: Scene) => Buffer.from(scene.node.chain.wallet.payoutScript).toString('hex');
   const notArchived = (scene: Scene) => scene.archive.status().archiveRule.notArchived;
   const stateOf = async (scene: Scene, { versionHash }: SceneBlob) => (await scene.record(versionHash))?.state;
 
@@ -119,6 +132,27 @@ describe('a rule by sender', () => {
     scene.mine(160);
     await scene.caughtUp();
     expect([notArchived(scene), scene.archive.status().chain.lost]).toEqual([1, 0]);
+  });
+
+  test('a catalog that is made again leaves out what was left out, and asks for none of it', async () => {
+    const scene = await sceneByRule();
+    scene.submit(5_000);
+    scene.mine(1);
+    const theirs = scene.submit(5_000);
+    scene.mine(1);
+    await scene.caughtUp();
+    await scene.until('told to the data folder', () => {
+      const { waiting } = scene.archive.status().chain.evidence;
+      return notArchived(scene) === 1 && Object.values(waiting).every((count) => count === 0);
+    });
+    const env = { HOLDFAST_ARCHIVE_SENDERS: payoutOf(scene) };
+    await scene.stop();
+    for (const end of ['', '-wal', '-shm']) await rm(join(scene.dataDir, `catalog.sqlite${end}`), { force: true });
+    await scene.start(env);
+    await scene.until('left out', () => notArchived(scene) === 1);
+    await scene.caughtUp();
+    expect([await stateOf(scene, theirs), notArchived(scene)]).toEqual(['not-archived-by-rule', 1]);
+    expect([scene.archive.status().chain.lost, scene.archive.status().node.calls['blobsAsked']]).toEqual([0, 0]);
   });
 
   test('a reorganisation leaves out what it left out, and archives what it archived', async () => {

@@ -292,9 +292,7 @@ const LARGER: Readonly<Record<string, number>> = {
   ReplicationModules: 14,
   HttpOptions: 12,
   // Each asks everything that can tell one answer: this folder, the backends, the nodes and the chain.
-  ArchiveBytesModules: 13,
   TakeDownModules: 11,
-  ChainQuestionModules: 8,
   // One step of a blob's way each, with the store, the catalog, the rule of hashing and those who are told.
 };
 const MOST = 6;

@@ -43,13 +43,25 @@ import { OrphanFinder } from '../ingest/orphan-finder.ts';
 import { type ChainBinding, Poller, type PollerOptions } from '../ingest/poller.ts';
 import { Spooler } from '../ingest/spooler.ts';
 import type { ArchiveNode } from '../node/chain-node.ts';
+import { Absence } from '../reading/absence.ts';
 import { ArchiveBytes } from '../reading/archive-bytes.ts';
 import { BlobCache } from '../reading/blob-cache.ts';
 import { ChainQuestions } from '../reading/chain-questions.ts';
 import { isoTime } from '../reading/content-record.ts';
 import { ContentRecords } from '../reading/content-records.ts';
 import { CatalogGate } from '../reading/gate.ts';
+import { HeldCopies } from '../reading/held-copies.ts';
+import { Holders } from '../reading/holders.ts';
+import { LastSavedBlock } from '../reading/last-saved-block.ts';
+import { ProvenFiles } from '../reading/proven-files.ts';
 import { ProvenReader } from '../reading/proven-reader.ts';
+import { Doubts } from '../reading/questions/doubts.ts';
+import { FinalProofs } from '../reading/questions/final-proofs.ts';
+import { NodeHeaders } from '../reading/questions/node-headers.ts';
+import { Places } from '../reading/questions/places.ts';
+import { Safety } from '../reading/questions/safety.ts';
+import { TransactionLists } from '../reading/questions/transaction-lists.ts';
+import { WindowEntries } from '../reading/questions/window-entries.ts';
 import { WindowPictures } from '../reading/window-pictures.ts';
 import { TakeDowns } from '../reading/withhold/take-downs.ts';
 import { WithheldSayings } from '../reading/withhold/withheld-sayings.ts';
@@ -326,26 +338,23 @@ export class Archive implements ArchiveView {
     this.importing = { catalog, namer: verifier, spooler, boundChain, clock };
 
     // The readers' side.
-    const bytes = new ArchiveBytes({
-      ...{ store, catalog, copies, rehash, cacheFill, sites, damage, poller, lists, catalogRebuild, chain },
-      custom: custom.places,
-      clock,
-    });
+    const holders = new Holders(store, sites, clock);
+    const absence = new Absence({ catalog, holders, poller, lists, catalogRebuild, chain });
+    const files = new ProvenFiles(store, rehash);
+    const copiesHeld = new HeldCopies(store.id, copies, damage, cacheFill);
+    const bytes = new ArchiveBytes(catalog, files, copiesHeld, custom.places, absence);
     this.reader = new ProvenReader(gate, held, bytes);
     const proofs = new OccurrenceProofs(catalog, stores);
     this.exporting = { catalog, hasher, reader: this.reader, proofs, boundChain, chain, catalogRebuild, clock };
-    this.#records = new ContentRecords(catalog, gate, bytes, chain);
-    this.chainView = new ChainQuestions({
-      node,
-      catalog,
-      gate,
-      records: stores,
-      poller,
-      lists,
-      catalogRebuild,
-      chain,
-      clock,
-    });
+    this.#records = new ContentRecords(catalog, gate, absence, chain);
+    const doubts = new Doubts(catalog, catalogRebuild, poller, chain);
+    this.chainView = new ChainQuestions(
+      new Places(catalog, chain, doubts, new TransactionLists(poller, lists)),
+      new Safety(catalog, gate, chain, doubts, new LastSavedBlock(catalog, clock)),
+      new FinalProofs(catalog, gate, chain, proofs),
+      new WindowEntries(catalog, doubts, clock),
+      new NodeHeaders(node),
+    );
     this.windowView = new WindowPictures(catalog, chain, nowMs);
     const inventories = new Inventories(catalog, hasher, chain, catalogRebuild, boundChain, clock);
     this.inventory = inventories;

@@ -6,33 +6,30 @@ import { occurrencePage } from '../chain/occurrence-page.ts';
 import { type ContentName, HASH_TYPES, type NamedHash, type TxId } from '../core/blob/ids.ts';
 import type { ContentRecord, ListingPage, ListingQuery, RecordLookup, ReplicaRecord } from '../view/archive-view.ts';
 import type { ChainState } from '../view/chain-state.ts';
-import type { ArchiveBytes } from './archive-bytes.ts';
+import type { Absence } from './absence.ts';
 import { describeLeftOut, describeQueued, failureOf, isoTime } from './content-record.ts';
+import { entriesOf } from './entries-of.ts';
 import type { Gate } from './gate.ts';
 import { decodeCursor, encodeCursor } from './listing-cursor.ts';
+import { lostIn } from './recorded-loss.ts';
 
 /** Records of contents without their bytes, one at a time or page by page. */
 export class ContentRecords {
   readonly #catalog: Catalog;
   readonly #gate: Gate;
-  readonly #bytes: Pick<ArchiveBytes, 'entriesOf' | 'absence' | 'lost'>;
+  readonly #absence: Absence;
   readonly #chain: Pick<ChainState, 'finalHeight'>;
 
-  constructor(
-    catalog: Catalog,
-    gate: Gate,
-    bytes: Pick<ArchiveBytes, 'entriesOf' | 'absence' | 'lost'>,
-    chain: Pick<ChainState, 'finalHeight'>,
-  ) {
+  constructor(catalog: Catalog, gate: Gate, absence: Absence, chain: Pick<ChainState, 'finalHeight'>) {
     this.#catalog = catalog;
     this.#gate = gate;
-    this.#bytes = bytes;
+    this.#absence = absence;
     this.#chain = chain;
   }
 
   async record(name: NamedHash, signal: AbortSignal, occurrencesAfter: string | null): Promise<RecordLookup> {
-    const [gate, bytes, catalog] = [this.#gate, this.#bytes, this.#catalog];
-    const [entry] = bytes.entriesOf(name);
+    const [gate, catalog] = [this.#gate, this.#catalog];
+    const [entry] = entriesOf(catalog, name);
     const wanted = catalog.findQueued(name.versionHash);
     if (entry !== undefined) return { kind: 'found', record: this.#describe(entry, wanted, occurrencesAfter) };
     if (wanted !== null) return { kind: 'found', record: this.#describeQueued(wanted, occurrencesAfter) };
@@ -40,7 +37,7 @@ export class ContentRecords {
     if (refusal !== null) return refusal;
     const leftOut = catalog.leftOut.find(name.versionHash);
     if (leftOut !== null) return { kind: 'found', record: this.#describeLeftOut(leftOut, occurrencesAfter) };
-    return bytes.lost(name) ?? (await bytes.absence(name, signal));
+    return lostIn(catalog, name) ?? (await this.#absence.of(name, signal));
   }
 
   /** Throws `ArchiveError` `archive/bad-cursor`. */

@@ -1,6 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import { HASH_TYPES, type NamedHash } from '../core/blob/ids.ts';
-import type { RecordedAbsence } from '../view/archive-view.ts';
+import type { Lost, RecordedAbsence } from '../view/archive-view.ts';
 
 /** null: it is not recorded as lost, or a later occurrence has a deadline of its own, and the bytes can still come. */
 export function recordedLoss(
@@ -16,4 +16,10 @@ export function recordedLoss(
     return { recordedAt: new Date(loss.recordedMs).toISOString(), sources };
   }
   return null;
+}
+
+/** null: it is not recorded as lost. */
+export function lostIn(catalog: Pick<Catalog, 'losses' | 'chain'>, name: NamedHash): Lost | null {
+  const loss = recordedLoss(catalog, name);
+  return loss === null ? null : { kind: 'lost', loss };
 }

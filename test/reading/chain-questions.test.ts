@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { type ContentName, parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
-import { ChainQuestions } from '../../src/reading/chain-questions.ts';
-import { CatalogGate } from '../../src/reading/gate.ts';
+import type { ChainQuestions } from '../../src/reading/chain-questions.ts';
 import { recordedLoss } from '../../src/reading/recorded-loss.ts';
 import type { NotCurrent } from '../../src/view/chain-state.ts';
 import { type CatalogSetup, openCatalog, spooled } from '../catalog/catalog-in-folder.ts';
+import { questionsOf } from './questions-of.ts';
 
 const sha = (text: string) => createHash('sha256').update(text).digest('hex');
 const hashAt = (height: number) => parseBlockHash(sha(`block ${height}`));
@@ -16,13 +16,8 @@ function scene(setup: CatalogSetup = {}) {
   const now = { isDone: true, list: true, walk: true, why: 'walk-behind' as NotCurrent, conflict: false, ms: NOW };
   catalog.chain.recordStart(100);
   catalog.chain.useFinality('chainlock');
-  const questions = new ChainQuestions({
-    catalog,
-    gate: new CatalogGate(catalog),
-    node: { header: () => Promise.reject(new Error('No node.')) },
-    records: [],
-    poller: { isListCurrent: () => now.list, isTransactionListed: () => false, readAgain: async () => now.list },
-    lists: { isOfSeveral: false, read: async () => ({ byHash: new Map(), transactions: new Set(), silent: [] }) },
+  const questions = questionsOf(catalog, {
+    isListCurrent: () => now.list,
     catalogRebuild: {
       get isDone() {
         return now.isDone;

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { parseVersionHash, type VersionHash } from '../../../src/core/blob/ids.ts';
 import { SYSTEM_CLOCK } from '../../../src/core/time/clock.ts';
-import { ChainQuestions } from '../../../src/reading/chain-questions.ts';
-import { CatalogGate } from '../../../src/reading/gate.ts';
+import { questionsOf } from '../../reading/questions-of.ts';
 import { fill, insertMicroseconds, open } from '../chain-catalog.ts';
 import type { Figure } from '../figure.ts';
 
@@ -18,13 +17,8 @@ const ROUNDS = 9;
 function askedMicroseconds(path: string): number {
   const catalog = open(path);
   const tip = catalog.chain.state.tip?.height ?? 0;
-  const questions = new ChainQuestions({
-    catalog,
-    gate: new CatalogGate(catalog),
-    node: { header: () => Promise.reject(new Error('No node.')) },
-    records: [],
-    poller: { isListCurrent: () => true, isTransactionListed: () => false, readAgain: async () => true },
-    lists: { isOfSeveral: false, read: async () => ({ byHash: new Map(), transactions: new Set(), silent: [] }) },
+  const questions = questionsOf(catalog, {
+    isListCurrent: () => true,
     catalogRebuild: { isDone: true },
     chain: { whyNotCurrent: null, hasConflict: false, lacksHistory: false, finalHeight: tip },
     clock: SYSTEM_CLOCK,

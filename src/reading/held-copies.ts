@@ -1,0 +1,28 @@
+import type { ContentEntry } from '../catalog/content-table.ts';
+import type { CacheFill } from '../replication/cache-fill.ts';
+import type { Copies, CopySearch } from '../replication/copies.ts';
+import type { DamageWatch } from '../replication/damage-watch.ts';
+
+/** Reads content out of its copies for readers: what is damaged is told, and what came from afar is offered to the cache. */
+export class HeldCopies {
+  readonly #localId: string;
+  readonly #copies: Copies;
+  readonly #damage: DamageWatch;
+  readonly #cacheFill: CacheFill;
+
+  constructor(localId: string, copies: Copies, damage: DamageWatch, cacheFill: CacheFill) {
+    this.#localId = localId;
+    this.#copies = copies;
+    this.#damage = damage;
+    this.#cacheFill = cacheFill;
+  }
+
+  async find(entry: ContentEntry, signal: AbortSignal): Promise<CopySearch> {
+    const search = await this.#copies.find(entry, signal);
+    this.#damage.reportClaimed(entry, search.bad);
+    if (search.found !== null && search.found.from !== this.#localId) {
+      this.#cacheFill.offer(entry, search.found.blob);
+    }
+    return search;
+  }
+}

@@ -1,0 +1,116 @@
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { OccurrenceRow, PlacedOccurrence } from '../../catalog/occurrence-table.ts';
+import type { BlockHash, ContentName, TxId } from '../../core/blob/ids.ts';
+import type { ChainState } from '../../view/chain-state.ts';
+import type {
+  BlockLookup,
+  LockLookup,
+  MinedOccurrence,
+  PlaceLookup,
+  TipLookup,
+  TransactionLookup,
+} from '../../view/chain-view.ts';
+import { chainUnavailable } from './chain-unavailable.ts';
+import type { Doubts } from './doubts.ts';
+import { isFinal } from './is-final.ts';
+import type { TransactionLists } from './transaction-lists.ts';
+
+const CHAINLOCK = 'chainlock';
+
+/** Places on the walked branch: blocks, transactions and occurrences. */
+export class Places {
+  readonly #catalog: Catalog;
+  readonly #chain: Pick<ChainState, 'finalHeight'>;
+  readonly #doubts: Doubts;
+  readonly #lists: TransactionLists;
+
+  constructor(catalog: Catalog, chain: Pick<ChainState, 'finalHeight'>, doubts: Doubts, lists: TransactionLists) {
+    this.#catalog = catalog;
+    this.#chain = chain;
+    this.#doubts = doubts;
+    this.#lists = lists;
+  }
+
+  transaction(txid: TxId): TransactionLookup {
+    const found = this.#catalog.chain.ofTransaction(txid);
+    if (found !== null) return { kind: 'found', occurrence: this.#describe(found) };
+    return this.#doubts.whyNotAbsent() ?? this.#doubts.whyNoHistory() ?? { kind: 'absent' };
+  }
+
+  async transactionAsked(txid: TxId, isListRead: boolean, signal: AbortSignal): Promise<TransactionLookup> {
+    const lookup = this.transaction(txid);
+    if (lookup.kind !== 'absent') return lookup;
+    const { isListed, silent } = await this.#lists.of(txid, isListRead, signal);
+    if (isListed)
+      return chainUnavailable('walk-behind', 'A node lists it, and no block that was walked has it yet.', 5);
+    if (silent.length > 0)
+      return chainUnavailable('walk-behind', `${silent.join(', ')} was asked for its list, and has not answered.`, 5);
+    // The transaction may have been walked meanwhile, and a reason against absence may have arisen.
+    return this.transaction(txid);
+  }
+
+  block(at: number | BlockHash): BlockLookup {
+    const { chain, answers } = this.#catalog;
+    const height = typeof at === 'number' ? at : chain.heightOf(at);
+    const block = height === null ? null : chain.blockAt(height);
+    if (block === null) return this.#whyNoBlock(at);
+    const { hash, medianTimeSeconds } = block;
+    const occurrences = answers
+      .ofBlock(block.height)
+      .map((occurrence) => this.#describe({ ...occurrence, blockHash: hash, medianTimeSeconds }));
+    return { kind: 'found', block: { ...block, final: isFinal(this.#chain, block.height), occurrences } };
+  }
+
+  tip(): TipLookup {
+    const { tip } = this.#catalog.chain.state;
+    if (tip === null) return chainUnavailable('not-walked', 'No block has been walked yet.', 10);
+    return this.#doubts.whyNotCurrent() ?? { kind: 'found', tip };
+  }
+
+  chainLock(): LockLookup {
+    const final = this.#chain.finalHeight;
+    const block = final === null || !this.#byChainLock() ? null : this.#catalog.chain.blockAt(final);
+    return block === null ? { kind: 'absent' } : { kind: 'found', block: { height: block.height, hash: block.hash } };
+  }
+
+  newestOccurrence(name: ContentName): PlaceLookup {
+    const { chain, answers } = this.#catalog;
+    const height = chain.lastHeight(name);
+    const block = height === null ? null : chain.blockAt(height);
+    if (block === null) return this.#doubts.whyNotAbsent() ?? this.#doubts.whyNoHistory() ?? { kind: 'absent' };
+    const row = answers.ofBlock(block.height).findLast((one) => isOf(one, name));
+    if (row === undefined) return { kind: 'absent' };
+    const { hash: blockHash, medianTimeSeconds } = block;
+    return { kind: 'found', newest: this.#describe({ ...row, blockHash, medianTimeSeconds }) };
+  }
+
+  #whyNoBlock(at: number | BlockHash): BlockLookup {
+    const { lowestHeight } = this.#catalog.chain.state;
+    const why = this.#doubts.whyNotAbsent();
+    if (why !== null) return why;
+    if (lowestHeight === null || (typeof at === 'number' && at < lowestHeight)) {
+      return chainUnavailable(
+        'not-walked',
+        `The walk began at height ${lowestHeight ?? 'unknown'}; what is below was not looked at.`,
+        600,
+      );
+    }
+    return { kind: 'absent' };
+  }
+
+  #describe({ hashType, versionHash, txid, vout, height, blockHash, medianTimeSeconds }: Described): MinedOccurrence {
+    const final = isFinal(this.#chain, height);
+    const chainLocked = final && this.#byChainLock();
+    return { hashType, versionHash, txid, vout, height, blockHash, medianTimeSeconds, final, chainLocked };
+  }
+
+  #byChainLock(): boolean {
+    return this.#catalog.answers.finalityRule() === CHAINLOCK;
+  }
+}
+
+type Described = Omit<PlacedOccurrence, 'transactionIndex'>;
+
+function isOf(row: OccurrenceRow, name: ContentName): boolean {
+  return row.hashType === name.hashType && row.versionHash === name.versionHash;
+}

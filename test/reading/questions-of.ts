@@ -1,0 +1,39 @@
+import type { Catalog } from '../../src/catalog/catalog.ts';
+import { OccurrenceProofs } from '../../src/chain/occurrence-proofs.ts';
+import type { Clock } from '../../src/core/time/clock.ts';
+import { ChainQuestions } from '../../src/reading/chain-questions.ts';
+import { CatalogGate } from '../../src/reading/gate.ts';
+import { LastSavedBlock } from '../../src/reading/last-saved-block.ts';
+import { Doubts } from '../../src/reading/questions/doubts.ts';
+import { FinalProofs } from '../../src/reading/questions/final-proofs.ts';
+import { NodeHeaders } from '../../src/reading/questions/node-headers.ts';
+import { Places } from '../../src/reading/questions/places.ts';
+import { Safety } from '../../src/reading/questions/safety.ts';
+import { TransactionLists } from '../../src/reading/questions/transaction-lists.ts';
+import { WindowEntries } from '../../src/reading/questions/window-entries.ts';
+import type { ChainState } from '../../src/view/chain-state.ts';
+
+interface Walk {
+  readonly chain: Pick<ChainState, 'whyNotCurrent' | 'hasConflict' | 'lacksHistory' | 'finalHeight'>;
+  readonly catalogRebuild: { readonly isDone: boolean };
+  readonly isListCurrent: () => boolean;
+  readonly clock: Pick<Clock, 'steadyMs'>;
+}
+
+/** The questions over a catalog, with a node that answers nothing and lists nothing. */
+export function questionsOf(catalog: Catalog, { chain, catalogRebuild, isListCurrent, clock }: Walk): ChainQuestions {
+  const gate = new CatalogGate(catalog);
+  const poller = { isListCurrent, isTransactionListed: () => false, readAgain: async () => isListCurrent() };
+  const lists = {
+    isOfSeveral: false,
+    read: async () => ({ byHash: new Map(), transactions: new Set<never>(), silent: [] }),
+  };
+  const doubts = new Doubts(catalog, catalogRebuild, poller, chain);
+  return new ChainQuestions(
+    new Places(catalog, chain, doubts, new TransactionLists(poller, lists)),
+    new Safety(catalog, gate, chain, doubts, new LastSavedBlock(catalog, clock)),
+    new FinalProofs(catalog, gate, chain, new OccurrenceProofs(catalog, [])),
+    new WindowEntries(catalog, doubts, clock),
+    new NodeHeaders({ header: () => Promise.reject(new Error('No node.')) }),
+  );
+}

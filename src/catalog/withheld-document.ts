@@ -37,6 +37,12 @@ export function parseWithheldDocument(text: string): WithheldDocument {
   return withheldDocument.parse(JSON.parse(text));
 }
 
+/** Whether a document says that its content is withheld no more; one that cannot be understood revokes nothing. */
+export function isRevocation(document: unknown): boolean {
+  const { success, data } = withheldDocument.safeParse(document);
+  return success && data.revokedAt !== null;
+}
+
 /** Below `audit/<archiver id>/`. */
 export function withheldPath({ hashType, versionHash }: ContentName): string {
   return `withheld/${hashType}/${versionHash}.json`;

@@ -1,5 +1,5 @@
 import type { Catalog } from '../../catalog/catalog.ts';
-import { withheldPath } from '../../catalog/withheld-document.ts';
+import { isRevocation, withheldPath } from '../../catalog/withheld-document.ts';
 import type { WithheldEntry } from '../../catalog/withheld-ledger.ts';
 import type { ContentName } from '../../core/blob/ids.ts';
 import type { BackendHandle } from '../../replication/backend-handle.ts';
@@ -56,8 +56,12 @@ export class WithheldSayings {
     return known.reason === entry.reason && known.publicReason === entry.publicReason;
   }
 
-  /** This archiver's own record on a backend that has not got the revocation yet. */
+  /**
+   * This archiver's own record on a backend that has not got the revocation yet. A new catalog takes the record itself over,
+   * perhaps before it is read here: one in force revokes nothing.
+   */
   #isRevokedHere(name: ContentName, archiver: string): boolean {
-    return archiver === this.archiverId && this.#catalog.evidence.find(withheldPath(name)) !== null;
+    if (archiver !== this.archiverId) return false;
+    return isRevocation(this.#catalog.evidence.find(withheldPath(name)));
   }
 }

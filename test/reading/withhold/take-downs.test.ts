@@ -1,5 +1,6 @@
 import { setTimeout as moment } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { withheldPath } from '../../../src/catalog/withheld-document.ts';
 import { createLogger } from '../../../src/core/observability/logger.ts';
 import { TakeDowns } from '../../../src/reading/withhold/take-downs.ts';
 import type { WithheldRecordStore } from '../../../src/reading/withhold/withheld-records.ts';
@@ -110,6 +111,29 @@ test('names that one source withholds are in force while the next one does not a
   expect(state()).toEqual(['seen']);
   stopping.abort();
   await expect(reading).rejects.toThrow();
+});
+
+test('a new catalog that took the record of an own take-down over keeps it in force, and a revoked one revoked', async () => {
+  const own = 'aa'.repeat(8);
+  const below = withheldPath(nameOf(BLOB));
+  const document = { format: 1, ...nameOf(BLOB), reason: 'told to', at: '2026-01-01T00:00:00.000Z', revokedAt: null };
+  const folder: WithheldRecordStore = {
+    id: 'folder',
+    async *list() {
+      yield { path: parseRecordPath(`audit/${own}/${below}`), sizeBytes: 1 };
+    },
+    get: async () => Buffer.from(JSON.stringify(document)),
+  };
+  const { takeDowns, catalog } = await scene([folder]);
+  const revoked = JSON.stringify({ ...document, revokedAt: '2026-01-02T00:00:00.000Z' });
+  catalog.losses.adoptEvidence([{ path: below, document: revoked }]);
+  await takeDowns.refresh(NEVER);
+  expect(takeDowns.list()).toEqual([]);
+
+  const { takeDowns: others, catalog: another } = await scene([folder]);
+  another.losses.adoptEvidence([{ path: below, document: JSON.stringify(document) }]);
+  await others.refresh(NEVER);
+  expect(others.list().map(({ archiver, reason }) => [archiver, reason])).toEqual([[own, 'told to']]);
 });
 
 test('a reason that another archiver publishes later is published here too', async () => {

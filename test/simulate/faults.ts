@@ -138,6 +138,7 @@ export class Faults {
         this.#simulation.kill(false);
         store?.move();
         this.#startAfter(random);
+        this.#crashOther(random);
         return null;
       case 'store-removed':
         return store === null ? null : this.#unname(store, random);
@@ -171,6 +172,9 @@ export class Faults {
       case 'catalog-lost':
         this.#simulation.loseCatalog();
         this.#startAfter(random);
+        return null;
+      case 'other-crash':
+        this.#crashOther(random);
         return null;
       case 'crash':
       case 'power-loss':
@@ -326,6 +330,14 @@ export class Faults {
 
   #startAfter(random: SeededRandom): void {
     this.#simulation.time.after(random.between(1_000, 1_800_000), 'archiver', () => this.#simulation.start());
+  }
+
+  /** A place that moved is another one for every archiver that names it. */
+  #crashOther(random: SeededRandom): void {
+    const { other, time } = this.#simulation;
+    if (other === null) return;
+    this.#simulation.killOther();
+    time.after(random.between(1_000, 600_000), 'other', () => this.#simulation.startOther());
   }
 
   /** A blob of the archiver that is a file of its own; null: it has none. */

@@ -18,6 +18,7 @@ const PLAN: Plan = {
     replicasRequired: 2,
     finality: 'chainlock',
     answersWaits: true,
+    hasOther: false,
     patienceMs: 0,
     events: [],
     peers: [],

@@ -194,6 +194,7 @@ export class Invariants {
     }
     this.#check(claims);
     this.#checkBounded(life);
+    this.#checkOther();
     const good = claims.good();
     const stored = claims.stored();
     const lost = new Set(claims.lost().map(({ versionHash }) => versionHash));
@@ -233,6 +234,31 @@ export class Invariants {
       const isOver = (chain.tree.at(height)?.medianTimeSeconds ?? 0) + 24 * 3_600 < chain.tip.medianTimeSeconds;
       if (isOver && height >= lowest && !lost.has(versionHash))
         this.#fail('told', `${what} is nowhere, and nobody is told`);
+    }
+  }
+
+  /** The claims of another archiver at the same places are as true: neither takes anything from the other. */
+  #checkOther(): void {
+    const { other, truth } = this.#simulation;
+    const life = other?.life ?? null;
+    if (life === null) {
+      if (other !== null) this.#fail('running', 'the other archiver does not run at the end');
+      return;
+    }
+    const claims = new Claims(life.folder);
+    try {
+      const good = claims.good();
+      this.#simulation.note(`the other has ${good.length} copies`);
+      for (const copy of good) {
+        const path = blobPath(copy.name);
+        const store = this.#simulation.stores.find(({ id }) => id === copy.backend);
+        // The simulation took it, or an operator of either had it purged.
+        const isExcused = store?.harmed.has(path) === true || truth.touched.has(copy.name.versionHash);
+        if (store === undefined || isExcused || truth.isTrue(copy.name, store.held(copy.name))) continue;
+        this.#fail('copy', `${path} counts as good for the other archiver at ${store.id}, and is not there`);
+      }
+    } finally {
+      claims.close();
     }
   }
 

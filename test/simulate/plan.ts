@@ -40,6 +40,7 @@ export const FAULTS = [
   'peer-empty',
   'peer-withholds',
   'crash',
+  'other-crash',
   'power-loss',
   'stop',
   'disk-full',
@@ -101,6 +102,8 @@ export interface Plan extends Settings {
   readonly patienceMs: number;
   /** Nodes answer `waitfornewblock`; some proxies before nodes do not. */
   readonly answersWaits: boolean;
+  /** Another archiver works for itself, and keeps its copies at the same places. */
+  readonly hasOther: boolean;
   /** The number of 256 blobs that each peer has. */
   readonly peers: readonly number[];
   readonly events: readonly PlannedEvent[];
@@ -232,6 +235,17 @@ export const THEMES: Readonly<Record<string, Theme>> = {
       shareOfFiles: 0.4,
     }),
   },
+  shared: {
+    kinds: ['other-crash', 'crash', 'store-rots', 'store-loses-object', 'store-gone', 'store-empty', 'store-lists-late']
+      .concat(['catalog-lost', 'scrub', 'job-repair', 'job-rebuild', 'withhold', 'revoke', 'reorganisation'])
+      .filter(isFault),
+    world: (random) => ({
+      ...{ hasOther: true, stores: random.pick([[S3], [S3, { id: 'store-2', kind: 's3' }]]), replicasRequired: 1 },
+      mode: random.pick(['keep', 'cache'] as const),
+      budgetBytes: random.pick([null, 150_000]),
+      shareOfFiles: 0.3,
+    }),
+  },
   clocks: {
     kinds: ['clock-steps', 'clock-drifts', 'clock-drifts', 'stop', 'store-gone', 'node-away'],
     world: () => ({}),
@@ -292,6 +306,7 @@ export function planOf(seed: number, chosen: Chosen = OF_THE_SEED): Plan {
     startsAtWindow: random.chance(0.2),
     patienceMs: random.pick([900_000, 1_800_000, 3_600_000]),
     answersWaits: random.chance(0.4),
+    hasOther: random.chance(0.06),
     cacheBytes: random.chance(0.5) ? 1_000_000 : 0,
     peers: random.pick([[], [], [128], [256, 64]]),
     ...given,

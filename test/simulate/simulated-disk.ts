@@ -33,6 +33,8 @@ export class SimulatedDisk {
   fails: 'never' | 'reading' | 'writing' = 'never';
   /** Files by their names whose sectors cannot be read, and since when: until another file takes the name. */
   readonly unreadable = new Map<string, number>();
+  /** Whether a file belongs to an archiver that is not watched: a name of its own says nothing of the other's. */
+  isAside: (path: string) => boolean = () => false;
   /** Called with each name that another file takes, or that is deleted; gives the undo for a power failure. */
   onRenewed: (name: string) => () => void = () => () => undefined;
   /** Blobs whose files it does not take, by the first digits of their names. */
@@ -48,7 +50,7 @@ export class SimulatedDisk {
     return new Promise((resolve, reject) => {
       const attempt = () => this.#attempt(operation, path, work);
       const early = this.#random.chance(0.5) ? attempt() : null;
-      this.#time.after(this.#random.next() * LATENCY_MS, 'archiver', () => {
+      this.#time.after(this.#random.next() * LATENCY_MS, this.#time.running, () => {
         const done = early ?? attempt();
         if ('value' in done) resolve(done.value);
         else reject(done.error);
@@ -126,6 +128,7 @@ export class SimulatedDisk {
   }
 
   #renew(path: string): () => void {
+    if (this.isAside(path)) return () => undefined;
     this.unreadable.delete(basename(path));
     return this.onRenewed(basename(path));
   }

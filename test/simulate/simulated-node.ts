@@ -10,7 +10,7 @@ import { RpcError } from '../../src/devnode/rpc/rpc-error.ts';
 import { WireNumber } from '../../src/devnode/rpc/wire-value.ts';
 import type { SeededRandom } from './random.ts';
 import type { Branch } from './simulated-chain.ts';
-import type { ScheduledEvent, SimulatedTime } from './simulated-time.ts';
+import type { Owner, ScheduledEvent, SimulatedTime } from './simulated-time.ts';
 
 const DIALECT = 'syscoin-5';
 const GET = 'getnevmblobdata';
@@ -21,6 +21,7 @@ const CONNECTIONS = 6;
 export const NODE_LATENCY_MS = 60;
 
 interface Request {
+  readonly owner: Owner;
   readonly body: string;
   readonly headersTimeoutMs: number;
   readonly handler: HttpDispatcher.DispatchHandler;
@@ -59,7 +60,7 @@ export class SimulatedNode {
   readonly #hexCache = new HexCache(4 * 1024 * 1024);
   readonly #queue: Request[] = [];
   readonly #open = new Set<Request>();
-  readonly #waiting = new Set<() => void>();
+  readonly #waiting = new Map<Request, () => void>();
   #fetches = 0;
 
   constructor(origin: string, branch: Branch, answersWaits: boolean, time: SimulatedTime, random: SeededRandom) {
@@ -96,7 +97,7 @@ export class SimulatedNode {
 
   /** Answers every call that waits for a new block. */
   notify(): void {
-    for (const wake of [...this.#waiting]) wake();
+    for (const wake of [...this.#waiting.values()]) wake();
   }
 
   /** Everything under way ends, as when its process does. */
@@ -106,31 +107,34 @@ export class SimulatedNode {
     }
   }
 
-  /** The archiver's process is gone, and its connections with it. */
-  forgetClients(): void {
-    this.#queue.length = 0;
-    for (const request of this.#open) {
+  /** A process is gone, and its connections with it. */
+  forgetClients(owner: Owner): void {
+    const others = this.#queue.filter((request) => request.owner !== owner);
+    this.#queue.splice(0, this.#queue.length, ...others);
+    for (const request of [...this.#open]) {
+      if (request.owner !== owner) continue;
       request.isOver = true;
       request.waiting?.cancel();
+      this.#open.delete(request);
+      this.#waiting.delete(request);
     }
-    this.#open.clear();
-    this.#waiting.clear();
-    this.#fetches = 0;
+    if (owner === 'archiver') this.#fetches = 0;
   }
 
   dispatch(options: HttpDispatcher.DispatchOptions, handler: HttpDispatcher.DispatchHandler): boolean {
     const request: Request = {
-      ...{ body: String(options.body), handler, isOver: false, waiting: null },
+      ...{ owner: this.#time.running, body: String(options.body), handler, isOver: false, waiting: null },
       headersTimeoutMs: options.headersTimeout ?? 300_000,
     };
     this.#queue.push(request);
-    this.#time.soon('archiver', () => this.#begin());
+    this.#time.soon('world', () => this.#begin());
     return true;
   }
 
+  /** The first request of a process that has a connection free. */
   #begin(): void {
-    if (this.#open.size >= CONNECTIONS) return;
-    const request = this.#queue.shift();
+    const at = this.#queue.findIndex(({ owner }) => this.#connectionsOf(owner) < CONNECTIONS);
+    const [request] = at < 0 ? [] : this.#queue.splice(at, 1);
     if (request === undefined) return;
     this.#open.add(request);
     const controller = { ...CONTROLLER, abort: () => this.#drop(request) };
@@ -143,7 +147,13 @@ export class SimulatedNode {
     }
     const late = request.headersTimeoutMs;
     if (delayMs >= late) this.#fail(request, late, new errors.HeadersTimeoutError());
-    else request.waiting = this.#time.after(delayMs / 2, 'archiver', () => this.#arrive(request, delayMs / 2));
+    else request.waiting = this.#time.after(delayMs / 2, request.owner, () => this.#arrive(request, delayMs / 2));
+  }
+
+  #connectionsOf(owner: Owner): number {
+    let count = 0;
+    for (const request of this.#open) if (request.owner === owner) count += 1;
+    return count;
   }
 
   #arrive(request: Request, delayMs: number): void {
@@ -157,12 +167,12 @@ export class SimulatedNode {
       return;
     }
     const done = () => {
-      this.#waiting.delete(done);
+      this.#waiting.delete(request);
       request.waiting?.cancel();
       void this.#answer(request, delayMs);
     };
-    this.#waiting.add(done);
-    request.waiting = this.#time.after(Math.min(waitMs, request.headersTimeoutMs), 'archiver', done);
+    this.#waiting.set(request, done);
+    request.waiting = this.#time.after(Math.min(waitMs, request.headersTimeoutMs), request.owner, done);
   }
 
   async #answer(request: Request, delayMs: number): Promise<void> {
@@ -171,15 +181,15 @@ export class SimulatedNode {
       this.#fail(request, delayMs, socketError('read ECONNRESET'));
       return;
     }
-    const isFetch = request.body.includes(GET);
+    const isFetch = request.owner === 'archiver' && request.body.includes(GET);
     if (isFetch) {
       this.#fetches += 1;
       this.maxFetches = Math.max(this.maxFetches, this.#fetches);
     }
-    const answer = await answerBody(request.body, (call) => this.#perform(call));
+    const answer = await answerBody(request.body, (call) => this.#perform(call, request.owner));
     if (isFetch) this.#fetches -= 1;
     if (request.isOver) return;
-    request.waiting = this.#time.after(delayMs, 'archiver', () => {
+    request.waiting = this.#time.after(delayMs, request.owner, () => {
       const body = Buffer.concat(answer.body);
       this.#end(request, ({ handler }) => {
         const headers = { 'content-type': 'application/json', 'content-length': String(body.length) };
@@ -190,7 +200,7 @@ export class SimulatedNode {
     });
   }
 
-  async #perform(call: RpcCall): Promise<Reply> {
+  async #perform(call: RpcCall, owner: Owner): Promise<Reply> {
     const { state, chain } = this.branch;
     if (call.method === WAIT) {
       if (!this.#answersWaits) throw new RpcError('methodNotFound', 'Method not found');
@@ -213,7 +223,7 @@ export class SimulatedNode {
     const { signal } = NEVER;
     const reply = await this.#dispatcher.perform(call, context, { walletName: null, signal });
     const known = call.method === LIST && isList(reply) ? reply.filter((entry) => !this.#isForgotten(entry)) : reply;
-    if (call.method === 'getblockhash' && typeof reply === 'string') {
+    if (call.method === 'getblockhash' && typeof reply === 'string' && owner === 'archiver') {
       const height = first instanceof WireNumber ? first.value : Number(String(first));
       this.said.set(height, { height, hash: reply, atMs: this.#time.steadyMs });
     }
@@ -226,7 +236,7 @@ export class SimulatedNode {
   }
 
   #fail(request: Request, delayMs: number, error: Error): void {
-    request.waiting = this.#time.after(delayMs, 'archiver', () =>
+    request.waiting = this.#time.after(delayMs, request.owner, () =>
       this.#end(request, ({ handler }) => handler.onResponseError?.(CONTROLLER, error)),
     );
   }
@@ -241,7 +251,7 @@ export class SimulatedNode {
     request.isOver = true;
     request.waiting?.cancel();
     if (!this.#open.delete(request)) return;
-    this.#time.soon('archiver', () => this.#begin());
+    this.#time.soon('world', () => this.#begin());
   }
 }
 

@@ -64,7 +64,7 @@ export class SimulatedPeer implements BackfillSource {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const stop = () => reject(signal.reason);
     signal.addEventListener('abort', stop, { once: true });
-    const event = this.#time.after(this.latencyMs, 'archiver', resolve);
+    const event = this.#time.after(this.latencyMs, this.#time.running, resolve);
     try {
       await promise;
     } finally {

@@ -95,7 +95,7 @@ function replaceClock(now: () => World): void {
 
 function replaceTimers(now: () => World): void {
   const setTimeout = (work: Work, ms = 1, ...given: unknown[]) =>
-    new SimulatedTimer(() => now().time.after(Math.max(Number(ms), 1), 'archiver', () => work(...given)));
+    new SimulatedTimer(() => now().time.after(Math.max(Number(ms), 1), now().time.running, () => work(...given)));
   const setInterval = (work: Work, ms = 1, ...given: unknown[]) => {
     const timer: SimulatedTimer = setTimeout(() => {
       timer.refresh();
@@ -104,7 +104,7 @@ function replaceTimers(now: () => World): void {
     return timer;
   };
   const setImmediate = (work: Work, ...given: unknown[]) =>
-    new SimulatedTimer(() => now().time.soon('archiver', () => work(...given)));
+    new SimulatedTimer(() => now().time.soon(now().time.running, () => work(...given)));
   const clear = (timer: unknown) => {
     if (timer instanceof SimulatedTimer) timer.cancel();
   };

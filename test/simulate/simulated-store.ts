@@ -309,7 +309,7 @@ export class SimulatedStore implements ObjectStore, Backend {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const stop = () => reject(signal.reason);
     signal.addEventListener('abort', stop, { once: true });
-    const event = this.#time.after(this.#random.next() * this.latencyMs * cost, 'archiver', resolve);
+    const event = this.#time.after(this.#random.next() * this.latencyMs * cost, this.#time.running, resolve);
     try {
       await promise;
     } finally {

@@ -1,5 +1,7 @@
-/** The owner of an event: the archiver's process loses its events when it is killed, and the world goes on. */
-export type Owner = 'archiver' | 'world';
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+/** The owner of an event: a process loses its events when it is killed, and the world goes on. */
+export type Owner = 'archiver' | 'other' | 'world';
 
 export interface ScheduledEvent {
   readonly atMs: number;
@@ -32,6 +34,7 @@ export class SimulatedTime {
   #turns = 0;
   #heap: Entry[] = [];
   #soon: Entry[] = [];
+  readonly #running = new AsyncLocalStorage<Owner>();
   /** Events that have run. */
   ran = 0;
 
@@ -45,6 +48,16 @@ export class SimulatedTime {
 
   get wallMs(): number {
     return this.#steadyMs + this.#wallAheadMs + this.#drift.share * (this.#steadyMs - this.#drift.sinceMs);
+  }
+
+  /** The process whose code runs now: what it begins is its own. The world acts for the archiver that is watched. */
+  get running(): Owner {
+    return this.#running.getStore() ?? 'archiver';
+  }
+
+  /** Runs this, and everything that follows from it, as that process. */
+  as<T>(owner: Owner, work: () => T): T {
+    return this.#running.run(owner, work);
   }
 
   stepWall(byMs: number): void {
@@ -91,7 +104,8 @@ export class SimulatedTime {
       entry.run = null;
       this.#steadyMs = Math.max(this.#steadyMs, entry.atMs);
       this.ran += 1;
-      run();
+      if (entry.owner === 'other') this.as('other', run);
+      else run();
     }
     this.#steadyMs = Math.max(this.#steadyMs, endMs);
   }

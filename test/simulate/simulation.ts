@@ -1,5 +1,6 @@
 import { createHash, type Hash } from 'node:crypto';
 import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { messageOf } from '../../src/core/blob/errors.ts';
 import type { ContentName, VersionHash } from '../../src/core/blob/ids.ts';
 import type { BlobHasher } from '../../src/verify/hasher.ts';
@@ -71,6 +72,8 @@ export class Simulation {
   readonly unnamed = new Set<SimulatedStore>();
   readonly peers: readonly SimulatedPeer[];
   readonly archiver: Archiver;
+  /** Another archiver with a folder of its own, of which only what it does to the places matters; null: there is none. */
+  readonly other: Archiver | null;
   readonly commands: Commands;
   /** Requests that were on their way at this time may never have arrived. */
   killedMs = Number.NEGATIVE_INFINITY;
@@ -122,6 +125,17 @@ export class Simulation {
       stores: () => this.configured,
       opened: (life) => this.#invariants.atRest(life),
     });
+    const otherRoot = join(root, 'other');
+    const otherSettings = { mode: 'cache', replicasRequired: 1, budgetBytes: null, cacheBytes: 0 } as const;
+    this.other =
+      plan.hasOther && this.stores.length > 0
+        ? new Archiver({
+            ...{ root: otherRoot, hasher, log: null, nodes: this.nodes, peers: [], opened: () => undefined },
+            plan: () => ({ ...plan, ...otherSettings }),
+            stores: () => this.stores,
+          })
+        : null;
+    this.disk.isAside = (path) => path.startsWith(`${otherRoot}/`);
     this.disk.onRenewed = (name) => this.truth.unharm(name);
     this.#faults = new Faults(this);
     this.commands = new Commands(this);
@@ -164,6 +178,7 @@ export class Simulation {
     const beganMs = this.time.steadyMs;
     const endMs = beganMs + this.plan.days * DAY_MS;
     this.start();
+    this.startOther();
     this.#mineOn();
     this.time.after(SCRUB_AT_MS, 'world', () => void this.#scrubDaily());
     for (const event of this.plan.events) {
@@ -208,9 +223,27 @@ export class Simulation {
     });
   }
 
+  startOther(): void {
+    const { other } = this;
+    if (other === null) return;
+    this.note('the other starts');
+    this.time.as('other', () =>
+      other.start().catch((error: unknown) => {
+        this.note(`the other ended by itself: ${messageOf(error)}`);
+        this.time.after(RESTART_MS, 'other', () => this.startOther());
+      }),
+    );
+  }
+
+  killOther(): void {
+    this.time.dropOf('other');
+    for (const node of this.nodes) node.forgetClients('other');
+    this.other?.kill();
+  }
+
   kill(takesPower: boolean): void {
     this.time.dropOf('archiver');
-    for (const node of this.nodes) node.forgetClients();
+    for (const node of this.nodes) node.forgetClients('archiver');
     this.#invariants.forgetLife();
     this.#isStopping = false;
     this.killedMs = this.time.steadyMs;
@@ -324,6 +357,7 @@ export class Simulation {
   async #end(): Promise<void> {
     this.#invariants.forgetLife();
     this.kill(false);
+    this.killOther();
     rmSync(this.#root, { recursive: true, force: true });
   }
 }

@@ -1,10 +1,11 @@
-import { type ClientRequest, request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
+import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { z } from 'zod';
 import { addressWithoutCredentials } from '../config/index.ts';
 import { parseBoundedJson } from '../core/blob/bounded-json.ts';
 import { clauseOf, HoldfastError } from '../core/blob/errors.ts';
 import { MAX_BLOB_BYTES } from '../core/blob/limits.ts';
+import { request as httpRequest } from '../core/node-http.ts';
 import type { DaemonTarget } from './daemon-address.ts';
 import { CliError } from './errors.ts';
 

@@ -1,6 +1,7 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import { z } from 'zod';
 import { messageOf } from '../core/blob/errors.ts';
+import { createServer } from '../core/node-http.ts';
 import { ADMIN_ROUTES, type AdminTarget } from './admin-routes.ts';
 
 const MAX_BODY_BYTES = 8 * 1024 * 1024;

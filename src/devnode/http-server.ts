@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { createServer } from '../core/node-http.ts';
 import { DevnodeError } from './errors.ts';
 import { isCarriedOut } from './faults/fault.ts';
 import type { FaultBoard } from './faults/fault-board.ts';

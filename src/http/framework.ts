@@ -1,5 +1,5 @@
-import { METHODS } from 'node:http';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
+import { METHODS } from '../core/node-http.ts';
 import { type HttpLimits, type HttpOptions, MAX_HEADER_BYTES, MAX_URL_CHARS, TIMEOUT_CHECK_MS } from './config.ts';
 import { hasBody } from './gate.ts';
 import { problemAnswer } from './problem.ts';

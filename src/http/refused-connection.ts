@@ -1,6 +1,6 @@
-import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { codeOf } from '../core/blob/errors.ts';
+import { STATUS_CODES } from '../core/node-http.ts';
 import { type ProblemAnswer, problemAnswer, rpcRefusal } from './problem.ts';
 import { requestIdFrom } from './request-id.ts';
 import { STANDING_HEADERS } from './standing-headers.ts';

@@ -16,8 +16,11 @@ import { cpuSeconds } from './cpu-time.ts';
 const told = z.object({ env: z.record(z.string(), z.string()), count: z.number(), idleSeconds: z.number() });
 const NEVER = new AbortController().signal;
 const LOOK_MS = 50;
-/** After the last blob: timers, garbage and checkpoints of the work before it. */
-const SETTLING_MS = 15_000;
+/**
+ * After the last blob: timers, checkpoints, and the one collection of all garbage that follows a start (`collectWhenIdle`). That
+ * collection comes by the second look, 20 s after the start; it is no part of what each further idle minute costs.
+ */
+const SETTLING_MS = 30_000;
 
 weighOutsideMemory();
 collectWhenIdle();

@@ -141,7 +141,7 @@ async function spooledFigure(): Promise<Figure> {
 function idleFigures({ idle }: Measured): Figure[] {
   return [
     {
-      name: 'cost: idle, processor time of a core',
+      name: 'cost: idle, from 30 s after the last blob, processor time of a core',
       value: (idle.cpuSeconds / IDLE_SECONDS) * 100,
       unit: '%',
       most: 0.5,

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -13,6 +14,26 @@ const WITH_CONFIGURATION = { files: 300, bytes: 1_700_000 };
 const PACKAGE = /\/node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*\/node_modules\/)/;
 const packagesOf = (files: readonly string[]) => new Set(files.flatMap((file) => PACKAGE.exec(file)?.[1] ?? []));
 const HEAVY = /^(@aws-sdk\/.*|@smithy\/.*|kubo-rpc-client|fastify|undici|prom-client|pino-pretty|bitcoinjs-lib)$/;
+
+/** Counts Node's own modules of that name that the entry loads. */
+function builtinsLoadedBy(entry: string, name: string): number {
+  const address = new URL(`../../src/${entry}`, import.meta.url).href;
+  const script = `await import(${JSON.stringify(address)});
+    console.log(process.moduleLoadList.filter((one) => one.endsWith(${JSON.stringify(` ${name}`)})).length)`;
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', script], {
+    encoding: 'utf8',
+  });
+  if (stdout === '') throw new Error(stderr);
+  return Number(stdout);
+}
+
+test.each(['app/daemon.ts', 'cli/daemon-client.ts', 'storage/s3/s3-store.ts', 'devnode/index.ts'])(
+  '%s uses the HTTP of Node without loading the fetch of Node',
+  (entry) => {
+    expect(builtinsLoadedBy(entry, 'internal/deps/undici/undici')).toBe(0);
+    expect(builtinsLoadedBy(entry, '_http_client')).toBe(1);
+  },
+);
 
 describe('modules that a command loads before it runs', () => {
   test.each([['--version'], ['--help'], ['help']])('%s loads the argument parser alone', async (word) => {

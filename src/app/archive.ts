@@ -65,20 +65,35 @@ import { WindowEntries } from '../reading/questions/window-entries.ts';
 import { WindowPictures } from '../reading/window-pictures.ts';
 import { TakeDowns } from '../reading/withhold/take-downs.ts';
 import { WithheldSayings } from '../reading/withhold/withheld-sayings.ts';
+import { Admissions } from '../replication/admissions.ts';
 import { bytesSources, recordStores } from '../replication/archive-sources.ts';
 import type { Backend } from '../replication/backend.ts';
+import { BackendHandle } from '../replication/backend-handle.ts';
+import { BackendReport } from '../replication/backend-report.ts';
+import { BlobWriter, sitesTaking } from '../replication/blob-writer.ts';
+import { CacheFill } from '../replication/cache-fill.ts';
 import { Canary } from '../replication/canary.ts';
 import { CatalogRebuild } from '../replication/catalog-rebuild.ts';
+import { Copies } from '../replication/copies.ts';
 import { CopyWorker } from '../replication/copy-worker.ts';
 import { CustomKeeper } from '../replication/custom/custom-keeper.ts';
 import { CustomUpkeep } from '../replication/custom/custom-upkeep.ts';
 import { DailyScrub, type ScrubOptions } from '../replication/daily-scrub.ts';
 import { DamageWatch } from '../replication/damage-watch.ts';
+import { DiskQuota } from '../replication/disk-quota.ts';
+import { EvictionCheck } from '../replication/eviction-check.ts';
 import { EvidenceCopies } from '../replication/evidence-copies.ts';
 import { LocalCopies } from '../replication/local-copies.ts';
+import { LocalMender } from '../replication/local-mender.ts';
+import { LocalUpkeep } from '../replication/local-upkeep.ts';
+import { OnePlace } from '../replication/one-place.ts';
+import { OrphanSweep } from '../replication/orphan-sweep.ts';
 import { RecordCopies } from '../replication/record-copies.ts';
 import { reindexedFolder } from '../replication/reindexed-places.ts';
 import { Replication, type ReplicationOptions } from '../replication/replication.ts';
+import { Replicator } from '../replication/replicator.ts';
+import { RowSalvage } from '../replication/row-salvage.ts';
+import { UnminedExpiry } from '../replication/unmined-expiry.ts';
 import { Upkeep } from '../replication/upkeep.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import type { BlobHasher } from '../verify/hasher.ts';
@@ -232,15 +247,34 @@ export class Archive implements ArchiveView {
     const homes = [store.id, ...modules.backends.map(({ id }) => id)];
     const damage = new DamageWatch(catalog, conditions, activity, homes);
     const sayings = new WithheldSayings(archiverId, catalog, damage);
-    this.#replication = new Replication(options.replication, {
-      ...{ backends: modules.backends, local, catalog, held, verifier, damage, conditions, activity, log },
-      ...{ poller, clock },
-      chain: boundChain,
-      knowsWhatIsMined: () => poller.isListCurrent() && chain.isCurrent,
-      beforeAdmit: (site, signal) => sayings.readFrom(site, signal),
+    const sites = modules.backends.map((backend) => new BackendHandle(backend, verifier, clock));
+    const copies = new Copies(local, verifier, sites, held);
+    const eviction = new EvictionCheck(catalog, sites, damage);
+    const knowsWhatIsMined = () => poller.isListCurrent() && chain.isCurrent;
+    const quota = { store, catalog, conditions, eviction, knowsWhatIsMined, clock };
+    const room = new DiskQuota(options.replication.local, quota);
+    const sitesFor = sitesTaking(sites, catalog);
+    const writer = new BlobWriter({ local, room, sitesFor, damage, conditions, clock });
+    const cacheFill = new CacheFill(local, room, catalog, conditions);
+    const replicated = { copies, catalog, damage, conditions, clock };
+    const replication = new Replication({
+      ...{ local, room },
+      admissions: new Admissions(sites, {
+        ...{ conditions, log, chain: boundChain },
+        places: new OnePlace(sites, catalog, conditions),
+        beforeAdmit: (site, signal) => sayings.readFrom(site, signal),
+      }),
+      replicators: sites.map((site) => new Replicator(options.replication, { ...replicated, site })),
+      folder: new LocalUpkeep(
+        new LocalMender({ local, writer, copies, catalog, damage, conditions }),
+        new RowSalvage(local, catalog, damage, conditions),
+        new OrphanSweep(local, catalog, room, conditions, log),
+        cacheFill,
+        new UnminedExpiry(catalog, room, poller, conditions, activity),
+      ),
+      report: new BackendReport(catalog, room, sites, poller),
     });
-    const replication = this.#replication;
-    const { writer, copies, cacheFill, sites, room } = replication;
+    this.#replication = replication;
     const custom = new CustomUpkeep({
       ...{ catalog, hasher, store, sites, conditions, clock },
       isAllowed: options.allowsCustom ?? false,

@@ -12,7 +12,6 @@ import type { BackendHandle } from './backend-handle.ts';
 import type { OnePlace } from './one-place.ts';
 
 export interface AdmissionModules {
-  readonly site: BackendHandle;
   /** The chain that the data folder belongs to; null before a node told it. */
   readonly chain: (signal: AbortSignal) => Promise<BlockHash | null>;
   readonly conditions: ConditionBoard;
@@ -41,18 +40,20 @@ class NotAdmitted extends Error {}
 
 /** Lets a backend in: bound to our chain first, then looked at, with a sentence for each thing that was found. */
 export class Admission {
+  readonly #site: BackendHandle;
   readonly #modules: AdmissionModules;
 
-  constructor(modules: AdmissionModules) {
+  constructor(site: BackendHandle, modules: AdmissionModules) {
+    this.#site = site;
     this.#modules = modules;
   }
 
   get id(): string {
-    return this.#modules.site.id;
+    return this.#site.id;
   }
 
   get isDone(): boolean {
-    return this.#modules.site.isAdmitted;
+    return this.#site.isAdmitted;
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -70,13 +71,14 @@ export class Admission {
       if (error !== null && !(error instanceof NotAdmitted)) this.#note(error);
     };
     await runLoop(name, step, { signal, backoff: BACKOFF.remote, tell });
-    if (!signal.aborted) await this.#modules.site.lookAtRoom(signal);
+    if (!signal.aborted) await this.#site.lookAtRoom(signal);
     await this.#probeUntilWell(signal);
   }
 
   /** Reports a backend that is used with a fault (its listing may be denied), until that is repaired. */
   async #probeUntilWell(signal: AbortSignal): Promise<void> {
-    const { site, conditions, probeAgainMs = PROBE_AGAIN_MS } = this.#modules;
+    const site = this.#site;
+    const { conditions, probeAgainMs = PROBE_AGAIN_MS } = this.#modules;
     const name = `probe:${site.id}` as const;
     const step = async (): Promise<Next> => {
       if (!conditions.has(name)) return 'done';
@@ -96,9 +98,8 @@ export class Admission {
 
   /** The chain that the backend says it belongs to; null: none yet, or it has no place to say it. Rejects when it cannot tell. */
   async boundChain(signal: AbortSignal): Promise<BlockHash | null> {
-    const { site } = this.#modules;
     try {
-      return await boundChain(site.store, signal);
+      return await boundChain(this.#site.store, signal);
     } catch (error) {
       signal.throwIfAborted();
       this.#note(error);
@@ -107,7 +108,8 @@ export class Admission {
   }
 
   async #admit(genesis: BlockHash | null, signal: AbortSignal): Promise<string | null> {
-    const { site, conditions, beforeAdmit, places } = this.#modules;
+    const site = this.#site;
+    const { conditions, beforeAdmit, places } = this.#modules;
     try {
       if (genesis !== null) await bindTo(site.store, genesis, signal);
       const findings = await site.store.probe(signal);
@@ -129,20 +131,19 @@ export class Admission {
   }
 
   #note(error: unknown): void {
-    const { site, conditions } = this.#modules;
-    raise(conditions, site.id, error);
-    if (error instanceof StorageError) site.lastError = error;
+    raise(this.#modules.conditions, this.id, error);
+    if (error instanceof StorageError) this.#site.lastError = error;
   }
 
   #tell(findings: readonly ProbeFinding[]): void {
-    const { site, conditions, log } = this.#modules;
+    const { conditions, log } = this.#modules;
     for (const { check, grade, sentence, hint } of findings) {
-      log[grade === 'good' ? 'info' : 'warn']({ backend: site.id, check, grade, hint }, sentence);
+      log[grade === 'good' ? 'info' : 'warn']({ backend: this.id, check, grade, hint }, sentence);
     }
     const fault = findings.find(({ grade }) => grade === 'fault');
     // This condition is the probe's own: requests that succeed do not clear it.
     conditions.set(
-      `probe:${site.id}`,
+      `probe:${this.id}`,
       fault === undefined
         ? null
         : {

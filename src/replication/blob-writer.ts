@@ -1,3 +1,4 @@
+import type { Catalog } from '../catalog/catalog.ts';
 import { ArchiveError } from '../core/archive-errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Clock } from '../core/time/clock.ts';
@@ -16,6 +17,12 @@ export interface BlobWriterModules {
   readonly damage: DamageWatch;
   readonly conditions: ConditionBoard;
   readonly clock: Clock;
+}
+
+/** Backends that take a blob by their rules. */
+export function sitesTaking(sites: readonly BackendHandle[], { replicas }: Catalog) {
+  return ({ versionHash, bytes }: VerifiedBlob) =>
+    sites.filter(({ id }) => replicas.takes(id, { versionHash, sizeBytes: bytes.length }));
 }
 
 /** A local disk that refused nothing for so long is called healthy again. */

@@ -17,6 +17,7 @@ import type { Copies } from './copies.ts';
 import { isOtherBytes, noSource, notKept } from './copy-fault.ts';
 import type { DamageWatch, ReadCopy } from './damage-watch.ts';
 import { FailingCopies } from './failing-copies.ts';
+import { tellOfMove } from './moved-backend.ts';
 
 export interface ReplicatorOptions {
   /** Blobs under way at a time. */
@@ -85,13 +86,17 @@ export class Replicator {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { conditions, site } = this.#modules;
+    const { catalog, conditions, site } = this.#modules;
     const subject = `backend:${site.id}` as const;
     // The backend is healthy when a blob was read back from it, not when there was nothing to start.
     const tell = (error: unknown) => {
       if (error !== null) conditions.setError(subject, error);
     };
-    await runLoop(subject, () => this.#startAll(signal), { signal, backoff: BACKOFF.local, wake: this.#changes, tell });
+    const moved = catalog.moved.filter(({ backend }) => backend === site.id);
+    await Promise.all([
+      runLoop(subject, () => this.#startAll(signal), { signal, backoff: BACKOFF.local, wake: this.#changes, tell }),
+      ...moved.map((move) => tellOfMove(move, catalog, conditions, signal)),
+    ]);
     await Promise.all(this.#running);
   }
 

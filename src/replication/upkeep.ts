@@ -201,7 +201,7 @@ export class Upkeep {
     if (catalog.setAside !== null) tell(`catalog: it was damaged; that file is ${catalog.setAside} now`);
     const custom = { ...(await catalogRebuild.readFolder(signal)) };
     if (store.damagedRows !== null) {
-      const taken = await replication.rowSalvage.salvage(signal);
+      const taken = await replication.folder.rowSalvage.salvage(signal);
       tell(`${store.id}: ${taken ?? 0} rows of a damaged file of small blobs were taken over`);
       await catalogRebuild.readFolder(signal);
     }
@@ -238,13 +238,13 @@ export class Upkeep {
       const { unread } = await catalogRebuild.reindexOf(site).blobs(signal);
       if (unread > 0) findings[at] = { ...found, fault: `${unread} of its blobs could not be read.` };
     }
-    await replication.rowSalvage.salvage(signal);
+    await replication.folder.rowSalvage.salvage(signal);
     catalog.replicas.tryAgainNow();
-    while (await replication.mender.mendSome(signal));
+    while (await replication.folder.mender.mendSome(signal));
     const usable = findings.filter(({ fault }) => fault === null).map(({ backend }) => backend);
     await replication.drain(usable, signal);
     // A blob that one backend did not have may have come to another meanwhile.
-    while (await replication.mender.mendSome(signal));
+    while (await replication.folder.mender.mendSome(signal));
   }
 
   /** A part at a time, between which whatever else this process does has its turn. */

@@ -11,15 +11,11 @@ import { MetricsRegistry } from '../../src/core/observability/metrics.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { createNodeHasher, HashThread } from '../../src/hashing/index.ts';
 import { Spooler } from '../../src/ingest/spooler.ts';
-import { BlobCache } from '../../src/reading/blob-cache.ts';
-import { DamageWatch } from '../../src/replication/damage-watch.ts';
-import { LocalCopies } from '../../src/replication/local-copies.ts';
-import { Replication } from '../../src/replication/replication.ts';
 import { DataFolder } from '../../src/storage/local/data-folder.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
 import { declareBackendMetrics } from '../../src/storage/metrics.ts';
 import { RehashRule, type VerifiedBlob } from '../../src/verify/verified-blob.ts';
-import { Activity } from '../../src/view/activity.ts';
+import { composeReplication } from '../replication/compose-replication.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('../../migrations', import.meta.url));
 const GENESIS = parseBlockHash('ab'.repeat(32));
@@ -47,15 +43,12 @@ export async function openReplication(settings: SettingValues, log: Logger) {
   const hasher = await createNodeHasher();
   const verifier = await HashThread.start(hasher);
   const conditions = new ConditionBoard(log, SYSTEM_CLOCK.wallMs);
-  const activity = new Activity();
   const rehash = new RehashRule(hasher, {
     entries: 10_000,
     periodMs: settings.scrubDays * 86_400_000,
     steadyMs: SYSTEM_CLOCK.steadyMs,
   });
-  const local = new LocalCopies(store, rehash, verifier);
-  const modules = { backends, local, catalog, verifier, conditions, activity, log, clock: SYSTEM_CLOCK };
-  const replication = new Replication(
+  const { replication, writer, activity } = composeReplication(
     {
       requests: settings.replicasRequests,
       bytesPerSecond: settings.replicasBytesPerSecond,
@@ -66,19 +59,9 @@ export async function openReplication(settings: SettingValues, log: Logger) {
         freeBytes: () => folder.freeBytes(),
       },
     },
-    {
-      ...modules,
-      held: new BlobCache(0, SYSTEM_CLOCK),
-      damage: new DamageWatch(catalog, conditions, activity, [store.id, ...ids]),
-      chain: async () => GENESIS,
-      poller: {
-        state: { tip: null },
-        isListed: () => false,
-      },
-      knowsWhatIsMined: () => true,
-    },
+    { backends, store, catalog, rehash, verifier, conditions, log, chain: async () => GENESIS, clock: SYSTEM_CLOCK },
   );
-  const spooler = new Spooler(replication.writer, catalog, conditions, modules.activity, SYSTEM_CLOCK);
+  const spooler = new Spooler(writer, catalog, conditions, activity, SYSTEM_CLOCK);
   return {
     async admit(signal: AbortSignal): Promise<void> {
       const [fault] = await replication.admit(signal);

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { parseBlockHash } from '../../src/core/blob/ids.ts';
-import { Notifier } from '../../src/core/notifier.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import { Admission, raise } from '../../src/replication/admission.ts';
 import { OnePlace } from '../../src/replication/one-place.ts';
@@ -98,10 +97,9 @@ test('a fault of a usable backend stays reported while requests succeed there, u
   const [site] = replication.sites;
   if (site === undefined) throw new Error('There is no backend.');
   const log = createLogger('silent', { write: () => {} });
-  const admitted = new Notifier();
   const places = new OnePlace([site], catalog, conditions);
-  const modules = { site, places, catalog, conditions, log, admitted, chain: async () => OURS, probeAgainMs: 5 };
-  const running = new Admission(modules).run(NEVER);
+  const modules = { places, conditions, log, chain: async () => OURS, probeAgainMs: 5 };
+  const running = new Admission(site, modules).run(NEVER);
   await expect.poll(() => site.isAdmitted).toBe(true);
   raise(conditions, 's3', refusal('s3'));
   // A replicator does the same after each copy that came there.

@@ -28,25 +28,27 @@ const LARGE = sampleBlob('large', 80_000);
 
 describe.each(['keep', 'cache'] as const)('a damaged copy in a local store that is a %s', (mode) => {
   test('is read again, kept aside, and replaced in place from a backend', async () => {
-    const { replication, damage, catalog, store, entry, path, folder, conditions } = await stored(LARGE, { mode });
+    const { replication, copies, damage, catalog, store, entry, path, folder, conditions } = await stored(LARGE, {
+      mode,
+    });
     writeFileSync(path, 'spoilt');
-    const { found, bad } = await replication.copies.find(LARGE, NEVER);
+    const { found, bad } = await copies.find(LARGE, NEVER);
     expect(found?.from).toBe('s3');
     damage.reportClaimed(entry(), bad);
     expect(catalog.placementsOf(entry())).toContainEqual(
       expect.objectContaining({ backend: 'local', state: 'damaged' }),
     );
-    expect(await replication.mender.mendSome(NEVER)).toBe(true);
+    expect(await replication.folder.mender.mendSome(NEVER)).toBe(true);
     expect(await store.get(LARGE, NEVER)).toEqual(Buffer.from(LARGE.bytes));
     expect(existsSync(join(folder, 'blobs', 'damaged', LARGE.hashType, LARGE.versionHash))).toBe(true);
     expect(catalog.placementsOf(entry())).toContainEqual(expect.objectContaining({ backend: 'local', state: 'good' }));
     expect(conditions.has('damage')).toBe(false);
-    expect(await replication.mender.mendSome(NEVER)).toBe(false);
+    expect(await replication.folder.mender.mendSome(NEVER)).toBe(false);
   });
 });
 
 test('bytes that came wrong once from a good disk are not called damaged', async () => {
-  const { replication, store } = await stored(LARGE, { mode: 'keep' });
+  const { copies, store } = await stored(LARGE, { mode: 'keep' });
   const { copy } = store;
   let reads = 0;
   store.copy = async (name, signal) => {
@@ -55,30 +57,30 @@ test('bytes that came wrong once from a good disk are not called damaged', async
     if (reads > 1 || found === null) return found;
     return { ...found, blob: { ...found.blob, bytes: Buffer.alloc(80_000) }, identity: null };
   };
-  const { found, bad } = await replication.copies.find(LARGE, NEVER);
+  const { found, bad } = await copies.find(LARGE, NEVER);
   expect([found?.from, bad]).toEqual(['local', []]);
 });
 
 test('a copy that could not be replaced in place keeps its room in the books', async () => {
-  const { replication, damage, store, entry, path } = await stored(LARGE, { mode: 'cache' });
+  const { replication, copies, damage, store, entry, path } = await stored(LARGE, { mode: 'cache' });
   writeFileSync(path, 'spoilt');
-  damage.reportClaimed(entry(), (await replication.copies.find(LARGE, NEVER)).bad);
+  damage.reportClaimed(entry(), (await copies.find(LARGE, NEVER)).bad);
   expect(replication.room.cachedBytes).toBe(80_000);
   const { keep } = store;
   store.keep = async () => {
     throw new Error('EIO');
   };
-  await replication.mender.mendSome(NEVER);
+  await replication.folder.mender.mendSome(NEVER);
   expect(replication.room.cachedBytes).toBe(80_000);
   store.keep = keep;
 });
 
 describe('a cache', () => {
   const offer = async (scene: Awaited<ReturnType<typeof stored>>, blob = LARGE) => {
-    const { found } = await scene.replication.copies.find(blob, NEVER);
+    const { found } = await scene.copies.find(blob, NEVER);
     const [entry] = scene.catalog.find(blob.versionHash);
     if (found === null || entry === undefined) throw new Error('It is nowhere.');
-    scene.replication.cacheFill.offer(entry, found.blob);
+    scene.replication.folder.cacheFill.offer(entry, found.blob);
     return found.from;
   };
 
@@ -141,7 +143,7 @@ describe('a cache', () => {
     expect(await scene.store.stat(LARGE, NEVER)).not.toBeNull();
     // Written through, it goes where it stays.
     s3.before = () => {};
-    expect(await scene.replication.writer.put(sampleBlob('through', 50_000), NEVER)).toBe('s3');
+    expect(await scene.writer.put(sampleBlob('through', 50_000), NEVER)).toBe('s3');
     scene.clock.wallMs += 600_000;
     scene.clock.steadyMs += 600_000;
     expect(await scene.replication.room.claim(50_000, NEVER)).toBe(true);

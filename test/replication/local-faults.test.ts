@@ -48,11 +48,11 @@ describe('a file that the local disk has and does not give', () => {
   test('is damaged while the disk gives others; it is repaired from the good copy, and the bad file is moved aside', async () => {
     const made = await stored(LARGE);
     makeUnreadable(made.pathOf(BAD));
-    const { found, bad } = await made.replication.copies.find(BAD, NEVER);
+    const { found, bad } = await made.copies.find(BAD, NEVER);
     expect([found?.from, bad]).toEqual(['s3', [{ backend: 'local', kind: 'damaged' }]]);
     made.damage.reportClaimed(made.entryOf(BAD), bad);
     expect(made.stateAt('local', BAD)).toBe('damaged');
-    await made.replication.mender.mendSome(NEVER);
+    await made.replication.folder.mender.mendSome(NEVER);
     expect(made.stateAt('local', BAD)).toBe('good');
     expect(Buffer.from((await made.store.get(BAD, NEVER)) ?? '')).toEqual(Buffer.from(BAD.bytes));
   });
@@ -72,7 +72,7 @@ describe('a file that the local disk has and does not give', () => {
     const made = await stored(LARGE);
     makeUnreadable(made.pathOf(BAD));
     made.store.isServing = async () => false;
-    const { bad, faults } = await made.replication.copies.find(BAD, NEVER);
+    const { bad, faults } = await made.copies.find(BAD, NEVER);
     expect([bad, faults.map(({ code }) => code)]).toEqual([[], ['storage/fault']]);
     const found = await made.scrub.slice(1, NEVER);
     expect(found).toMatchObject({
@@ -102,17 +102,17 @@ describe.each(['keep', 'cache'] as const)('a row that the local disk has and doe
     const again = await replicationScene({ backends: [made.s3], mode, folder: made.folder });
     await again.replication.admit(NEVER);
     for (const blob of SMALL) {
-      const { found } = await again.replication.copies.find(blob, NEVER);
+      const { found } = await again.copies.find(blob, NEVER);
       expect(Buffer.from(found?.blob.bytes ?? '')).toEqual(Buffer.from(blob.bytes));
     }
-    const taken = await again.replication.rowSalvage.salvage(NEVER);
+    const taken = await again.replication.folder.rowSalvage.salvage(NEVER);
     expect(taken).toBeLessThan(SMALL.length);
     expect(again.catalog.replicas.damagedCount('local')).toBe(SMALL.length - (taken ?? 0));
     expect(again.conditions.all().map(({ code }) => code)).toContain('storage/damaged-database');
-    while (again.catalog.replicas.damagedCount('local') > 0) await again.replication.mender.mendSome(NEVER);
+    while (again.catalog.replicas.damagedCount('local') > 0) await again.replication.folder.mender.mendSome(NEVER);
     for (const blob of SMALL) expect(await again.store.get(blob, NEVER)).not.toBeNull();
     rmSync(again.store.rowsSetAside[0] ?? '');
-    await again.replication.rowSalvage.salvage(NEVER);
+    await again.replication.folder.rowSalvage.salvage(NEVER);
     expect(again.conditions.has('rows')).toBe(false);
   });
 });
@@ -139,7 +139,7 @@ describe.each(['keep', 'cache'] as const)('a blob that the local disk takes and 
     expect(await made.spool(BAD)).toBe('s3');
     expect(made.catalog.totals()).toMatchObject({ seen: 0, stored: 1 });
     expect(made.conditions.all().map(({ code }) => code)).toContain('storage/fault');
-    const { found } = await made.replication.copies.find(BAD, NEVER);
+    const { found } = await made.copies.find(BAD, NEVER);
     expect(found?.from).toBe('s3');
   });
 
@@ -188,7 +188,7 @@ describe.each(['keep', 'cache'] as const)('a blob that the local disk refuses, i
     expect(made.stateAt('local', blob)).toBe(mode === 'keep' ? 'damaged' : undefined);
     rmSync(parent);
     if (mode === 'cache') return;
-    await made.replication.mender.mendSome(NEVER);
+    await made.replication.folder.mender.mendSome(NEVER);
     expect(made.stateAt('local', blob)).toBe('good');
   });
 
@@ -200,10 +200,10 @@ describe.each(['keep', 'cache'] as const)('a blob that the local disk refuses, i
     const parent = dirname(made.pathOf(blob));
     mkdirSync(dirname(parent), { recursive: true });
     writeFileSync(parent, '');
-    await expect(made.replication.writer.put(blob, NEVER)).rejects.toMatchObject({ code: 'archive/no-place' });
-    expect(await made.replication.writer.put(sampleBlob('another', 70_001), NEVER)).toBe('local');
+    await expect(made.writer.put(blob, NEVER)).rejects.toMatchObject({ code: 'archive/no-place' });
+    expect(await made.writer.put(sampleBlob('another', 70_001), NEVER)).toBe('local');
     made.store.isServing = async () => false;
-    await expect(made.replication.writer.put(blob, NEVER)).rejects.toMatchObject({ code: 'storage/fault' });
+    await expect(made.writer.put(blob, NEVER)).rejects.toMatchObject({ code: 'storage/fault' });
   });
 });
 

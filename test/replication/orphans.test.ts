@@ -48,7 +48,7 @@ test('a copy that a crash left outside the catalog is recorded again at the next
   expect(catalog.replicas.cached.recordEvicted(held)).toHaveLength(1);
   expect([await isHere(orphan), isInBooks(orphan)]).toEqual([true, false]);
   const before = replication.room.cachedBytes ?? 0;
-  await replication.orphans.run(NEVER);
+  await replication.folder.orphans.run(NEVER);
   expect(isInBooks(orphan)).toBe(true);
   expect(replication.room.cachedBytes).toBe(before + orphan.bytes.length);
   expect(await replication.room.claim(1, NEVER)).toBe(true);

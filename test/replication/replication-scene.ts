@@ -6,20 +6,15 @@ import type { BlockHash } from '../../src/core/blob/ids.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import type { Clock } from '../../src/core/time/clock.ts';
-import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
-import { BlobCache } from '../../src/reading/blob-cache.ts';
 import type { Backend } from '../../src/replication/backend.ts';
 import { CustomUpkeep } from '../../src/replication/custom/custom-upkeep.ts';
-import { DamageWatch } from '../../src/replication/damage-watch.ts';
 import type { DiskQuotaOptions } from '../../src/replication/disk-quota.ts';
-import { LocalCopies } from '../../src/replication/local-copies.ts';
-import { Replication } from '../../src/replication/replication.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
 import { RehashRule, type UnverifiedBlob, type VerifiedBlob, verifyBlob } from '../../src/verify/verified-blob.ts';
-import { Activity } from '../../src/view/activity.ts';
 import { MIGRATIONS } from '../catalog/catalog-in-folder.ts';
 import { HASHER, NEVER } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
+import { composeReplication } from './compose-replication.ts';
 
 export interface ReplicationSetup {
   readonly backends: readonly Backend[];
@@ -59,32 +54,12 @@ export async function replicationScene(setup: ReplicationSetup) {
   onTestFinished(() => catalog.close());
   const log = createLogger('fatal', { write: () => {} });
   const conditions = new ConditionBoard(log, nowMs);
-  const activity = new Activity();
-  const damage = new DamageWatch(catalog, conditions, activity, [store.id, ...ids]);
   const rehash = new RehashRule(HASHER, { entries: 100, periodMs: 60_000, steadyMs: () => clock.steadyMs });
   const verifier = { verify: async (candidate: UnverifiedBlob) => verifyBlob(candidate, HASHER) };
-  const local = new LocalCopies(store, rehash, verifier);
   const disk = setup.disk ?? (async () => ({ freeBytes: 2 ** 40, totalBytes: 2 ** 41 }));
-  const replication = new Replication(
+  const { replication, copies, writer, local, damage, activity } = composeReplication(
     { requests: setup.requests ?? 4, bytesPerSecond, local: { mode, budgetBytes, disk, freeBytes: () => null } },
-    {
-      backends,
-      local,
-      held: new BlobCache(0, SYSTEM_CLOCK),
-      catalog,
-      verifier,
-      damage,
-      conditions,
-      activity,
-      log,
-      chain: async () => chain,
-      clock: time,
-      poller: {
-        state: { tip: null },
-        isListed: () => false,
-      },
-      knowsWhatIsMined: () => true,
-    },
+    { backends, store, catalog, rehash, verifier, conditions, log, chain: async () => chain, clock: time },
   );
   const { sites } = replication;
   const hasher = HASHER;
@@ -102,7 +77,7 @@ export async function replicationScene(setup: ReplicationSetup) {
       firstSeenMs: clock.wallMs,
       ...facts,
     };
-    const where = await replication.writer.put(blob, NEVER);
+    const where = await writer.put(blob, NEVER);
     if (where === store.id) catalog.recordSpooled([content]);
     else catalog.replicas.recordFound(where, [content]);
     return where;
@@ -119,6 +94,8 @@ export async function replicationScene(setup: ReplicationSetup) {
   };
   return {
     replication,
+    copies,
+    writer,
     catalog,
     store,
     local,

@@ -381,13 +381,13 @@ test('a second backend is asked beside a slow one after half a second, and gives
       }),
     );
   const begun = performance.now();
-  const { found } = await made.replication.copies.find(BLOB, NEVER);
+  const { found } = await made.copies.find(BLOB, NEVER);
   expect(found?.from).toBe('fast');
   expect(performance.now() - begun).toBeGreaterThan(490);
   expect(isStopped).toBe(true);
   // From then on the faster one is asked first.
   slow.asked.length = 0;
-  expect((await made.replication.copies.find(BLOB, NEVER)).found?.from).toBe('fast');
+  expect((await made.copies.find(BLOB, NEVER)).found?.from).toBe('fast');
   expect(slow.asked).toEqual([]);
 });
 

@@ -119,10 +119,10 @@ test('a blob that no block has is not written through to a backend where there i
   const backend = new MemoryBackend('s3');
   const scene = await replicationScene({ backends: [backend], budgetBytes: 100 });
   await scene.replication.admit(NEVER);
-  const put = scene.replication.writer.put(sampleBlob('spam', 500), NEVER, true);
+  const put = scene.writer.put(sampleBlob('spam', 500), NEVER, true);
   await expect(put).rejects.toMatchObject({ code: 'archive/no-room-for-unmined' });
   expect(backend.blobs.size).toBe(0);
-  expect(await scene.replication.writer.put(sampleBlob('mined', 500), NEVER)).toBe('s3');
+  expect(await scene.writer.put(sampleBlob('mined', 500), NEVER)).toBe('s3');
 });
 
 test('a number that a content had is never given again', () => {

@@ -10,6 +10,26 @@ export interface ProbeFinding {
   readonly hint: string | null;
 }
 
+/** Collects the findings of one probe. */
+export class Probing {
+  readonly findings: ProbeFinding[] = [];
+  readonly #signal: AbortSignal;
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+  }
+
+  /** Looks at one thing; false: it is a fault, as is an error. Rejects when the signal aborts. */
+  async look(check: string, work: () => Promise<ProbeFinding>): Promise<boolean> {
+    const finding = await work().catch((error: unknown) => {
+      this.#signal.throwIfAborted();
+      return faultOf(check, error);
+    });
+    this.findings.push(finding);
+    return finding.grade !== 'fault';
+  }
+}
+
 /** Something new was written, and read back. */
 const READ_BACK: ReadonlySet<string> = new Set(['readable', 'large-block']);
 

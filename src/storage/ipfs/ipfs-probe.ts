@@ -6,7 +6,7 @@ import { encodeHex } from '../../core/blob/hex.ts';
 import { type ContentName, type HashType, parseVersionHash } from '../../core/blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../../core/blob/limits.ts';
 import { hashWith, nobleHasher } from '../../verify/hasher.ts';
-import { fault, faultOf, good, type ProbeFinding, warning } from '../probe.ts';
+import { fault, good, type ProbeFinding, Probing, warning } from '../probe.ts';
 import type { KuboApi } from './kubo-api.ts';
 
 /** Free space below which the operator gets a warning. */
@@ -14,23 +14,15 @@ const LOW_SPACE_BYTES = 10 * 2 ** 30;
 
 /** Looks at a Kubo as an archiver will use it: the largest block, read back offline, a miss, and how durable it is. */
 export async function probeIpfs(kubo: KuboApi, signal: AbortSignal): Promise<readonly ProbeFinding[]> {
-  const findings: ProbeFinding[] = [];
-  const look = async (check: string, work: () => Promise<ProbeFinding>) => {
-    try {
-      findings.push(await work());
-    } catch (error) {
-      signal.throwIfAborted();
-      findings.push(faultOf(check, error));
-    }
-    return findings.at(-1)?.grade !== 'fault';
-  };
-  const isReached = await look('reachable', () => reachable(kubo, signal));
+  const probing = new Probing(signal);
+  const { findings } = probing;
+  const isReached = await probing.look('reachable', () => reachable(kubo, signal));
   if (!isReached) return findings;
-  await look('large-block', () => holds(kubo, 'large-block', 'keccak256', MAX_BLOB_BYTES, signal));
-  await look('blake2s-block', () => holds(kubo, 'blake2s-block', 'blake2s256', 1_024, signal));
-  await look('missing-block', () => missingBlock(kubo, signal));
-  await look('durable', () => durable(kubo, signal));
-  await look('space', () => space(kubo, signal));
+  await probing.look('large-block', () => holds(kubo, 'large-block', 'keccak256', MAX_BLOB_BYTES, signal));
+  await probing.look('blake2s-block', () => holds(kubo, 'blake2s-block', 'blake2s256', 1_024, signal));
+  await probing.look('missing-block', () => missingBlock(kubo, signal));
+  await probing.look('durable', () => durable(kubo, signal));
+  await probing.look('space', () => space(kubo, signal));
   return findings;
 }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { codeOf } from '../../core/blob/errors.ts';
-import { fault, faultOf, good, type ProbeFinding, warning } from '../probe.ts';
+import { fault, good, type ProbeFinding, Probing, warning } from '../probe.ts';
 import type { S3Bucket } from './s3-bucket.ts';
 import { NO_LOCK } from './s3-error.ts';
 
@@ -11,30 +11,22 @@ const ABOUT = { contentType: 'application/octet-stream', lock: false } as const;
 
 /** Looks at a bucket as an archiver will use it: list, write, read, overwrite on a condition, miss, delete. */
 export async function probeS3(bucket: S3Bucket, signal: AbortSignal): Promise<readonly ProbeFinding[]> {
-  const findings: ProbeFinding[] = [];
-  const look = async (check: string, work: () => Promise<ProbeFinding>) => {
-    try {
-      findings.push(await work());
-    } catch (error) {
-      signal.throwIfAborted();
-      findings.push(faultOf(check, error));
-    }
-    return findings.at(-1)?.grade !== 'fault';
-  };
+  const probing = new Probing(signal);
+  const { findings } = probing;
   const name = `probe/${randomBytes(8).toString('hex')}`;
   const written = randomBytes(PROBE_BYTES);
 
-  await look('reachable', () => reachable(bucket, signal));
+  await probing.look('reachable', () => reachable(bucket, signal));
   // Without an answer there is nothing more to learn; a bucket that may not be listed can still be written.
   if (findings.some((finding) => finding.grade === 'fault' && finding.check === 'reachable')) return findings;
   findings.push(clock(bucket));
-  await look('missing-key', () => missingKey(bucket, signal));
-  if (bucket.options.objectLock !== null) await look('object-lock', () => objectLock(bucket, signal));
-  const isWritten = await look('writable', () => writable(bucket, name, written, signal));
+  await probing.look('missing-key', () => missingKey(bucket, signal));
+  if (bucket.options.objectLock !== null) await probing.look('object-lock', () => objectLock(bucket, signal));
+  const isWritten = await probing.look('writable', () => writable(bucket, name, written, signal));
   if (!isWritten) return findings;
-  await look('readable', () => readable(bucket, name, written, signal));
-  await look('conditional-put', () => conditionalPut(bucket, name, written, signal));
-  await look('deletable', () => deletable(bucket, name, signal));
+  await probing.look('readable', () => readable(bucket, name, written, signal));
+  await probing.look('conditional-put', () => conditionalPut(bucket, name, written, signal));
+  await probing.look('deletable', () => deletable(bucket, name, signal));
   return findings;
 }
 

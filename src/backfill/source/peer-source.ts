@@ -47,22 +47,7 @@ export class PeerSource implements BackfillSource {
       return await this.#byHash(name, this.#where('vh/'), signal);
     }
     if (isOurs) this.#manner = 'holdfast';
-    switch (reply.status) {
-      case 200:
-        return this.#bytesOf(reply);
-      case 404:
-      case 410:
-        if (isAbsence(codeIn(reply))) return ABSENT;
-        throw this.#strange(reply);
-      case 421:
-        // The rule of its operator keeps it from having the bytes: it answers that it has not got them.
-        if (codeIn(reply) === 'blob/not-archived-by-rule') return LEFT_OUT;
-        throw this.#refusal(reply);
-      case 451:
-        return { kind: 'withheld' };
-      default:
-        throw this.#refusal(reply);
-    }
+    return reply.status === 200 ? this.#bytesOf(reply) : this.#withoutBytes(reply);
   }
 
   async size(name: ContentName, signal: AbortSignal): Promise<ToldSize> {
@@ -93,18 +78,21 @@ export class PeerSource implements BackfillSource {
 
   async #byHash({ versionHash }: ContentName, base: string, signal: AbortSignal): Promise<SourceAnswer> {
     const reply = await this.#http.ask('GET', `${base}${versionHash}`, ANY, signal);
+    if (reply.status !== 200) return this.#withoutBytes(reply);
+    if (isPage(reply)) throw this.#strange(reply);
+    this.#served(base);
+    return reply.body.length === 0 ? ABSENT : this.#bytesOf(reply);
+  }
+
+  #withoutBytes(reply: PeerReply): SourceAnswer {
     switch (reply.status) {
-      case 200:
-        if (isPage(reply)) throw this.#strange(reply);
-        this.#served(base);
-        return reply.body.length === 0 ? ABSENT : this.#bytesOf(reply);
       case 404:
       case 410:
-        // Only a configured address can prove absence: a guessed path may not be served at all.
+        // Only a configured address can prove absence by its status: a guessed path may not be served at all.
         if (this.#manner === 'by-hash' || isAbsence(codeIn(reply))) return ABSENT;
         throw this.#strange(reply);
       case 421:
-        // A Holdfast is also given by the address at which it answers as Sentinel does.
+        // The rule of its operator keeps it from having the bytes: it answers that it has not got them.
         if (codeIn(reply) === 'blob/not-archived-by-rule') return LEFT_OUT;
         throw this.#refusal(reply);
       case 451:

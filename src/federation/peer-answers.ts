@@ -27,4 +27,3 @@ export const inventoryAnswer = part.extend({
 });
 /** An inventory of a later Holdfast: its parts are cut otherwise, which contradicts no archive. */
 export const otherFormat = z.object({ format: z.int().min(2) });
-export type InventoryAnswer = z.infer<typeof inventoryAnswer>;

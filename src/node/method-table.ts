@@ -173,10 +173,6 @@ export const METHOD_TABLE = {
 
 /** Holdfast's name of an operation, independent of the dialect. */
 export type Operation = keyof typeof METHOD_TABLE;
-/** Parameters of operation `O` in dialect `D`, by position. */
-export type ParamsOf<O extends Operation, D extends Dialect> = D extends keyof (typeof METHOD_TABLE)[O]['wire']
-  ? (typeof METHOD_TABLE)[O]['wire'][D]
-  : never;
 
 export function wireMethod(operation: Operation, dialect: Dialect): WireMethod | null {
   const wire: OperationSpec['wire'] = METHOD_TABLE[operation].wire;

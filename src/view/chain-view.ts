@@ -115,25 +115,3 @@ export interface ChainView {
   /** Contents that a node lists now and that can be served, oldest first. */
   window(): WindowLookup;
 }
-
-/** For a reader without a catalog: it says so, and does not guess. */
-export const NO_CHAIN: ChainView = {
-  transaction: () => NOT_WALKED,
-  transactionAsked: async () => NOT_WALKED,
-  block: () => NOT_WALKED,
-  proofs: async () => NOT_WALKED,
-  storedAndFinal: () => NOT_WALKED,
-  lastBlock: () => NOT_WALKED,
-  tip: () => NOT_WALKED,
-  headerMembers: async () => null,
-  chainLock: () => ({ kind: 'absent' }),
-  newestOccurrence: () => NOT_WALKED,
-  window: () => NOT_WALKED,
-};
-
-const NOT_WALKED: ChainUnavailable = {
-  kind: 'unavailable',
-  reason: 'not-walked',
-  message: 'This process does not walk the chain; ask the archiver.',
-  retryAfterSeconds: 60,
-};

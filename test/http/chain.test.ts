@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { NamedHash } from '../../src/core/blob/ids.ts';
 import type { RecordLookup } from '../../src/view/archive-view.ts';
-import { NO_CHAIN } from '../../src/view/chain-view.ts';
 import { blobOf, bytesOf, FakeArchiveView } from './fake-archive-view.ts';
 import { chainUnavailable, FakeChainView } from './fake-chain-view.ts';
 import { injectable } from './harness.ts';
+import { NO_CHAIN } from './no-chain.ts';
 
 const ABSENT = 'ab'.repeat(32);
 

@@ -4,10 +4,10 @@ import { z } from 'zod';
 import { CatalogError } from '../../src/catalog/errors.ts';
 import { createClient, getBestBlockHash, getBlob, getBlobInfo, getBlockCount, listBlobs } from '../../src/client.ts';
 import { createBlobNode } from '../../src/node/index.ts';
-import { NO_CHAIN } from '../../src/view/chain-view.ts';
 import { blobOf, bytesOf, FakeArchiveView } from './fake-archive-view.ts';
 import { chainUnavailable, FakeChainView, TIP_HEIGHT } from './fake-chain-view.ts';
 import { injectable, running } from './harness.ts';
+import { NO_CHAIN } from './no-chain.ts';
 import { rpc } from './rpc-call.ts';
 
 const ABSENT = 'ab'.repeat(32);

@@ -3,9 +3,9 @@ import { createServer } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { MAX_BLOB_BYTES } from '../../src/core/blob/limits.ts';
 import { createHttpServer, HttpError } from '../../src/http/index.ts';
-import { NO_CHAIN } from '../../src/view/chain-view.ts';
 import { FakeArchiveView } from './fake-archive-view.ts';
 import { running, testOptions } from './harness.ts';
+import { NO_CHAIN } from './no-chain.ts';
 import { get, RawClient } from './raw-client.ts';
 import { heldRead, unreadable, viewWith } from './served-blob.ts';
 

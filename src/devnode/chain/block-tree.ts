@@ -1,4 +1,4 @@
-import type { BlockHash, TxId } from '../../core/blob/ids.ts';
+import type { TxId } from '../../core/blob/ids.ts';
 import type { Block } from './block.ts';
 import type { Transaction } from './transaction.ts';
 
@@ -100,10 +100,6 @@ export class BlockTree {
 
   wasMined(txid: TxId): boolean {
     return this.#blockOf.has(txid);
-  }
-
-  hasBlock(hash: BlockHash): boolean {
-    return this.#byHash.has(hash);
   }
 
   *activeBlocks(): Generator<Block> {

@@ -154,7 +154,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
   const hasher = await createNodeHasher();
   log.info({ engine: hasher.engine }, 'hashes checked against the reference');
   for (const warning of hasher.warnings) log.warn(warning, 'a hash implementation was passed over');
-  const verifier = await HashThread.start(hasher);
+  const verifier = new HashThread(hasher);
   closing.push(() => verifier.stop());
   const watch = declareNodeMetrics(metrics);
   const conditions = new ConditionBoard(log.child({ room: 'archive' }), SYSTEM_CLOCK.wallMs);

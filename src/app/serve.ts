@@ -49,7 +49,7 @@ export async function startReader({ settings, version, log }: ReaderOptions): Pr
     const access = await readAccess(settings);
     for (const { store } of backends) closing.push(() => store.close());
     if (backends.length === 0) throw noBackend();
-    const verifier = await HashThread.start(await createNodeHasher());
+    const verifier = new HashThread(await createNodeHasher());
     closing.push(() => verifier.stop());
     const sites = backends.map((backend) => new BackendHandle(backend, verifier, SYSTEM_CLOCK));
     const named = sites.map(({ store }) => store).filter(({ properties }) => properties.holds.has('evidence'));

@@ -1,5 +1,5 @@
 import { getHashes, hash } from 'node:crypto';
-import { createBLAKE2s, createKeccak, type IHasher } from 'hash-wasm';
+import type { IHasher } from 'hash-wasm';
 import type { HashType } from '../core/blob/ids.ts';
 import { nobleHasher } from '../verify/hasher.ts';
 
@@ -22,11 +22,12 @@ function native(algorithm: string): HashCandidate {
   };
 }
 
-function wasm(create: () => Promise<IHasher>): HashCandidate {
+/** Loads the library only here, for where the native one is, its 277 kB would be read for nothing, on each thread. */
+function wasm(create: (library: typeof import('hash-wasm')) => Promise<IHasher>): HashCandidate {
   return {
     engine: 'hash-wasm',
     async load() {
-      const state = await create();
+      const state = await create(await import('hash-wasm'));
       return (bytes) => state.init().update(bytes).digest('binary');
     },
   };
@@ -36,9 +37,15 @@ function wasm(create: () => Promise<IHasher>): HashCandidate {
  * Implementations of Keccak256, fastest first. OpenSSL has it (with the padding from before SHA-3) in Node 26; Node 24
  * uses hash-wasm.
  */
-export const KECCAK256_CANDIDATES: readonly HashCandidate[] = [native('keccak-256'), wasm(() => createKeccak(256))];
+export const KECCAK256_CANDIDATES: readonly HashCandidate[] = [
+  native('keccak-256'),
+  wasm(({ createKeccak }) => createKeccak(256)),
+];
 
-export const BLAKE2S256_CANDIDATES: readonly HashCandidate[] = [native('blake2s256'), wasm(() => createBLAKE2s(256))];
+export const BLAKE2S256_CANDIDATES: readonly HashCandidate[] = [
+  native('blake2s256'),
+  wasm(({ createBLAKE2s }) => createBLAKE2s(256)),
+];
 
 export const NOBLE_KECCAK256: HashFunction = nobleHasher.keccak256;
 export const NOBLE_BLAKE2S256: HashFunction = nobleHasher.blake2s256;

@@ -5,8 +5,5 @@ const ownedBytes = z.custom<Uint8Array<ArrayBuffer>>(
   (value) => value instanceof Uint8Array && value.buffer instanceof ArrayBuffer,
 );
 
-/** Messages that the worker thread sends. */
-export const hashReply = z.union([
-  z.literal('ready'),
-  z.object({ id: z.number(), digest: z.instanceof(Uint8Array), bytes: ownedBytes }),
-]);
+/** The worker thread's answer to one request. */
+export const hashReply = z.object({ id: z.number(), digest: z.instanceof(Uint8Array), bytes: ownedBytes });

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { HashType } from '../core/blob/ids.ts';
 import { noteHandedOver, ownsMemory } from '../core/blob/lent-memory.ts';
@@ -16,6 +15,8 @@ import type { NodeHasher } from './node-hasher.ts';
 
 /** Blobs smaller than this are hashed on the main thread: a transfer would cost more than the hash. */
 const WORTH_A_THREAD_BYTES = 131_072;
+/** Milliseconds without work after which the thread ends: it has 8 MiB of its own, and starts in some dozens of milliseconds. */
+const REST_MS = 600_000;
 /** Heap limits of the worker. Its blobs are array buffers, which lie outside the heap. */
 const HEAP = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 64 } as const;
 const SCRIPT = new URL(import.meta.url.endsWith('.ts') ? './hash-worker.ts' : './hash-worker.js', import.meta.url);
@@ -32,30 +33,21 @@ interface Waiting {
 
 /**
  * Verifies large blobs on a worker thread. Hashing 2 MiB takes 4 ms, during which the main thread can receive the next
- * blob. The bytes move to the thread and back without a copy; the caller must not use its old view afterwards.
+ * blob. The bytes move to the thread and back without a copy; the caller must not use its old view afterwards. The thread
+ * starts with the first large blob, and ends when none comes for long.
  */
 export class HashThread implements Verifier, Namer {
   readonly #hasher: NodeHasher;
-  readonly #worker: Worker;
+  readonly #rest: NodeJS.Timeout;
+  #worker: Worker | null = null;
   readonly #waiting = new Map<number, Waiting>();
   #failure: unknown = null;
   #lastId = 0;
 
-  private constructor(hasher: NodeHasher, worker: Worker) {
+  /** `hasher` serves small blobs on the main thread, and every blob after the thread has died. */
+  constructor(hasher: NodeHasher, restMs = REST_MS) {
     this.#hasher = hasher;
-    this.#worker = worker;
-    worker.on('message', (message: unknown) => this.#receive(message));
-    worker.on('error', (error) => this.#fail(error));
-    worker.on('exit', () => this.#fail(new Error('the hashing thread ended')));
-    // The worker alone does not keep the process alive.
-    worker.unref();
-  }
-
-  /** Starts the thread. `hasher` serves small blobs on the main thread, and every blob after the thread has died. */
-  static async start(hasher: NodeHasher): Promise<HashThread> {
-    const worker = new Worker(SCRIPT, { workerData: hasher.engines, resourceLimits: HEAP });
-    await once(worker, 'message');
-    return new HashThread(hasher, worker);
+    this.#rest = setTimeout(() => this.#endWhenIdle(), restMs).unref();
   }
 
   verify(candidate: UnverifiedBlob): Promise<VerifiedBlob | null> {
@@ -67,7 +59,8 @@ export class HashThread implements Verifier, Namer {
   }
 
   async stop(): Promise<void> {
-    await this.#worker.terminate();
+    clearTimeout(this.#rest);
+    await this.#worker?.terminate();
   }
 
   async #hash(hashType: HashType, bytes: Uint8Array): Promise<Hashed> {
@@ -76,15 +69,48 @@ export class HashThread implements Verifier, Namer {
     }
     this.#lastId += 1;
     const id = this.#lastId;
+    this.#worker ??= this.#start();
+    const worker = this.#worker;
     return await new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
-      this.#worker.postMessage({ id, hashType, bytes }, [bytes.buffer]);
+      worker.postMessage({ id, hashType, bytes }, [bytes.buffer]);
     });
   }
 
+  #start(): Worker {
+    const worker = this.#create();
+    worker.on('message', (message: unknown) => this.#receive(message));
+    worker.on('error', (error) => this.#fail(error));
+    worker.on('exit', () => {
+      if (worker === this.#worker) this.#fail(new Error('the hashing thread ended'));
+    });
+    // The worker alone does not keep the process alive.
+    worker.unref();
+    return worker;
+  }
+
+  #create(): Worker {
+    try {
+      return new Worker(SCRIPT, { workerData: this.#hasher.engines, resourceLimits: HEAP });
+    } catch (cause) {
+      this.#fail(cause);
+      throw cause;
+    }
+  }
+
+  #endWhenIdle(): void {
+    if (this.#waiting.size > 0) {
+      this.#rest.refresh();
+      return;
+    }
+    const worker = this.#worker;
+    this.#worker = null;
+    void worker?.terminate();
+  }
+
   #receive(message: unknown): void {
+    this.#rest.refresh();
     const reply = hashReply.parse(message);
-    if (reply === 'ready') return;
     const waiting = this.#waiting.get(reply.id);
     this.#waiting.delete(reply.id);
     noteHandedOver(reply.bytes);

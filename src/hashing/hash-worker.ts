@@ -20,4 +20,3 @@ const hashes: Readonly<Record<HashType, HashFunction>> = {
 port.on('message', ({ id, hashType, bytes }: Request) => {
   port.postMessage({ id, digest: hashes[hashType](bytes), bytes }, [bytes.buffer]);
 });
-port.postMessage('ready');

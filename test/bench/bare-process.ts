@@ -115,7 +115,7 @@ async function putAndGet(one: z.infer<typeof told>): Promise<readonly [number, n
   const kubo = one.work === 'lean' ? leanKubo : bareKubo;
   const bare = one.bucket === null ? kubo(one) : bareS3(one, one.bucket);
   const blobs = (await blobMaker(one.count, one.sizeBytes))();
-  const hashing = one.work === 'hash' || one.work === 'lean' ? await HashThread.start(await createNodeHasher()) : null;
+  const hashing = one.work === 'hash' || one.work === 'lean' ? new HashThread(await createNodeHasher()) : null;
   const cpuBefore = cpuSeconds();
   const milliseconds = await timed(blobs, one.atOnce, async (blob) => {
     await bare.put(blob);

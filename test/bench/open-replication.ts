@@ -41,7 +41,7 @@ export async function openReplication(settings: SettingValues, log: Logger) {
     clock: SYSTEM_CLOCK,
   });
   const hasher = await createNodeHasher();
-  const verifier = await HashThread.start(hasher);
+  const verifier = new HashThread(hasher);
   const conditions = new ConditionBoard(log, SYSTEM_CLOCK.wallMs);
   const rehash = new RehashRule(hasher, {
     entries: 10_000,

@@ -47,6 +47,8 @@ export interface BackfillReport {
   /** Contents that every named source answered not to have; the first ones of a long list. */
   readonly missing: readonly NotFetched[];
   readonly missingCount: number;
+  /** Contents that a rule of the operator left out, and that no source gave: they are not missing. */
+  readonly leftOutCount: number;
   /** Contents that a source which could not be asked may have; the first ones of a long list. */
   readonly unasked: readonly NotFetched[];
   readonly unaskedCount: number;

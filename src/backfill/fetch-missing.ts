@@ -114,6 +114,7 @@ export class FetchMissing {
     const { sources, losses, tally } = this.#modules;
     const answers = [...asked.answers.values()];
     const silent = answers.filter(({ answered }) => answered === 'no-answer');
+    if (silent.length === 0 && content.isLeftOut) return tally.leftOut(content);
     if (silent.length === 0) {
       const isLost = (await losses?.judge(content, answers, signal)) ?? false;
       tally.missing(content, answers, isLost);

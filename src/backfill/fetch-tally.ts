@@ -13,7 +13,10 @@ export class FetchTally {
   readonly #clock: Pick<Clock, 'steadyMs'>;
   readonly #missing: NotFetched[] = [];
   readonly #unasked: NotFetched[] = [];
-  readonly #count = { fetched: 0, fetchedBytes: 0, foundHere: 0, cameMeanwhile: 0, missing: 0, unasked: 0, saved: 0 };
+  readonly #count = {
+    ...{ fetched: 0, fetchedBytes: 0, foundHere: 0, cameMeanwhile: 0 },
+    ...{ missing: 0, leftOut: 0, unasked: 0, saved: 0 },
+  };
   #recordedLost = 0;
   #toldMs = Number.NEGATIVE_INFINITY;
 
@@ -34,6 +37,7 @@ export class FetchTally {
       ...{ fetched, fetchedBytes, foundHere, cameMeanwhile, recordedLost: this.#recordedLost },
       missing: this.#missing,
       missingCount: this.#count.missing,
+      leftOutCount: this.#count.leftOut,
       unasked: this.#unasked,
       unaskedCount: this.#count.unasked,
     };
@@ -58,6 +62,12 @@ export class FetchTally {
     this.#count.missing += 1;
     if (isLost) this.#recordedLost += 1;
     this.#notFetched('missing', this.#missing, content, answers);
+  }
+
+  /** Every source answered, and none has the content, which a rule left out: it is not missing. */
+  leftOut(content: PendingContent): void {
+    this.#count.leftOut += 1;
+    this.#settled(content);
   }
 
   /** A source did not answer, and none of the others has the content. */
@@ -86,8 +96,8 @@ export class FetchTally {
 
   tell(): void {
     this.#toldMs = this.#clock.steadyMs();
-    const { fetched, fetchedBytes, foundHere, cameMeanwhile, missing, unasked, saved } = this.#count;
-    const done = fetched + foundHere + cameMeanwhile + missing + unasked;
+    const { fetched, fetchedBytes, foundHere, cameMeanwhile, missing, leftOut, unasked, saved } = this.#count;
+    const done = fetched + foundHere + cameMeanwhile + missing + leftOut + unasked;
     // Content that came on chain meanwhile is fetched as well.
     const wanted = Math.max(this.#planned.wanted, done);
     const atRisk = Math.max(0, this.#planned.atRisk - saved);

@@ -14,7 +14,7 @@ interface RangeCatalog {
 }
 
 export interface PendingContent extends MissingContent {
-  /** The window of the content is still open, within the range. */
+  /** The window of the content is still open, within the range. What a rule left out is never at risk. */
   readonly isAtRisk: boolean;
   /** The row of the content once it is here. */
   readonly row: Omit<SpooledContent, 'sizeBytes'>;
@@ -45,8 +45,9 @@ export class MissingInRange {
   }
 
   async count(signal: AbortSignal): Promise<{ readonly wanted: number; readonly atRisk: number }> {
-    const atRisk = await this.#countIn(this.#window, signal);
-    return { wanted: atRisk + (await this.#countIn(this.#history, signal)), atRisk };
+    const window = await this.#countIn(this.#window, signal);
+    const history = await this.#countIn(this.#history, signal);
+    return { wanted: window.all + history.all, atRisk: window.all - window.leftOut };
   }
 
   /** Reads rows when they are needed: content that was fetched meanwhile is left out. */
@@ -63,11 +64,13 @@ export class MissingInRange {
 
   #wanted(content: MissingContent): PendingContent {
     const { hashType, versionHash, txid, medianTimeSeconds, height } = content;
-    const isAtRisk = this.#window !== null && height >= this.#window.from;
+    const isInWindow = this.#window !== null && height >= this.#window.from;
     const row = { hashType, versionHash, txid, firstSeenMs: this.#catalog.nowMs() };
     // The window is over: the content is not late, and no content with a deadline waits for it.
-    const due = isAtRisk ? { medianTimeSeconds } : { medianTimeSeconds: null, dueSeconds: AFTER_ALL_SECONDS + height };
-    return { ...content, isAtRisk, row: { ...row, ...due } };
+    const due = isInWindow
+      ? { medianTimeSeconds }
+      : { medianTimeSeconds: null, dueSeconds: AFTER_ALL_SECONDS + height };
+    return { ...content, isAtRisk: isInWindow && !content.isLeftOut, row: { ...row, ...due } };
   }
 
   *#slice(range: MissingRange, from: number, to: number, signal: AbortSignal): Generator<MissingContent> {
@@ -80,12 +83,14 @@ export class MissingInRange {
     }
   }
 
-  async #countIn(range: MissingRange | null, signal: AbortSignal): Promise<number> {
-    if (range === null) return 0;
-    let count = 0;
+  async #countIn(range: MissingRange | null, signal: AbortSignal) {
+    const count = { all: 0, leftOut: 0 };
+    if (range === null) return count;
     for (let from = range.from; from <= range.to; from += SLICE_BLOCKS) {
       signal.throwIfAborted();
-      count += this.#catalog.missing.count(range, from, Math.min(range.to, from + SLICE_BLOCKS - 1));
+      const { all, leftOut } = this.#catalog.missing.count(range, from, Math.min(range.to, from + SLICE_BLOCKS - 1));
+      count.all += all;
+      count.leftOut += leftOut;
       await breathe();
     }
     return count;

@@ -11,6 +11,8 @@ export interface PlanOutcome {
   readonly fetchedBytes: number;
   readonly missing: readonly NotFetched[];
   readonly missingCount: number;
+  /** Contents that no source claims to have, and that a rule left out. */
+  readonly leftOutCount: number;
   readonly unasked: readonly NotFetched[];
   readonly unaskedCount: number;
 }
@@ -30,7 +32,7 @@ export async function planOnly(
 ): Promise<PlanOutcome> {
   const missing: NotFetched[] = [];
   const unasked: NotFetched[] = [];
-  const count = { fetched: 0, fetchedBytes: 0, missing: 0, unasked: 0 };
+  const count = { fetched: 0, fetchedBytes: 0, missing: 0, leftOut: 0, unasked: 0 };
   const one = async (content: MissingContent, ending: AbortSignal) => {
     const { hashType, versionHash, height, txid } = content;
     const name = { hashType, versionHash };
@@ -49,14 +51,18 @@ export async function planOnly(
     }
     const notFetched: NotFetched = { ...name, height, txid, answers };
     const isUnasked = answers.some(({ answered }) => answered === 'no-answer');
+    if (!isUnasked && content.isLeftOut) {
+      count.leftOut += 1;
+      return;
+    }
     const list = isUnasked ? unasked : missing;
     if (list.length < MAX_LISTED) list.push(notFetched);
     count[isUnasked ? 'unasked' : 'missing'] += 1;
     report({ event: isUnasked ? 'unasked' : 'missing', ...notFetched });
   };
   await forEachConcurrent(range.all(signal), requests, one, signal);
-  const { fetched, fetchedBytes } = count;
-  return { fetched, fetchedBytes, missing, missingCount: count.missing, unasked, unaskedCount: count.unasked };
+  const { fetched, fetchedBytes, missing: missingCount, leftOut: leftOutCount, unasked: unaskedCount } = count;
+  return { fetched, fetchedBytes, missing, missingCount, leftOutCount, unasked, unaskedCount };
 }
 
 function answerOf(told: 'untold' | 'withheld' | 'no-answer' | null): Omit<SourceAnswered, 'source'> {

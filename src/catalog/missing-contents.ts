@@ -6,6 +6,8 @@ import { type ChainPlace, decodeOccurrence, type OccurrenceRow, occurrenceRow } 
 export interface MissingContent extends OccurrenceRow {
   /** Mediantime of the block of that occurrence. */
   readonly medianTimeSeconds: number;
+  /** A rule of the operator left it out: it is asked for all the same, and nothing is wrong where no source has it. */
+  readonly isLeftOut: boolean;
 }
 
 /** Heights of which contents are looked for; one that also occurs in `elsewhere` is left to it. */
@@ -16,7 +18,9 @@ export interface MissingRange {
   readonly elsewhere: { readonly from: number; readonly to: number } | null;
 }
 
-const missingRow = occurrenceRow.extend({ median_time_seconds: z.number() });
+const missingRow = occurrenceRow.extend({ median_time_seconds: z.number(), is_left_out: z.number() });
+const countRow = z.object({ all: z.number(), leftOut: z.number() });
+const IS_LEFT_OUT = 'EXISTS (SELECT 1 FROM left_out WHERE left_out.version_hash = occurrence.version_hash)';
 
 const OF_THIS = 'other.version_hash = occurrence.version_hash AND other.hash_type = occurrence.hash_type';
 /** Each content once, at its first occurrence in the range: by the index, however many others there are. */
@@ -38,14 +42,14 @@ export class MissingContents {
 
   constructor(database: Database.Database) {
     this.#page = database.prepare(
-      `SELECT occurrence.*, block.median_time_seconds FROM (SELECT occurrence.* FROM ${MISSING}
+      `SELECT occurrence.*, block.median_time_seconds, ${IS_LEFT_OUT} AS is_left_out FROM (SELECT occurrence.* FROM ${MISSING}
          AND (occurrence.height, occurrence.transaction_index) > (@height, @transactionIndex) AND occurrence.height <= @to
          ORDER BY occurrence.height, occurrence.transaction_index LIMIT @limit) AS occurrence
        CROSS JOIN block ON block.height = occurrence.height ORDER BY occurrence.height, occurrence.transaction_index`,
     );
-    this.#count = database
-      .prepare(`SELECT COUNT(*) FROM ${MISSING} AND occurrence.height BETWEEN @from AND @to`)
-      .pluck();
+    this.#count = database.prepare(
+      `SELECT COUNT(*) AS "all", COUNT(*) FILTER (WHERE ${IS_LEFT_OUT}) AS leftOut FROM ${MISSING} AND occurrence.height BETWEEN @from AND @to`,
+    );
     // Content that is held and not stored has an index of its own, with few rows in a healthy archive.
     this.#notStored = database
       .prepare(
@@ -67,13 +71,17 @@ export class MissingContents {
     const found = this.#page.all({ first: from, to, height, transactionIndex, limit, ...outside(elsewhere) });
     return found.map((value) => {
       const row = missingRow.parse(value);
-      return { ...decodeOccurrence(row), medianTimeSeconds: row.median_time_seconds };
+      return {
+        ...decodeOccurrence(row),
+        medianTimeSeconds: row.median_time_seconds,
+        isLeftOut: row.is_left_out === 1,
+      };
     });
   }
 
   /** Counts the blocks `from` to `to` within the range: a slice at a time, for it reads all occurrences there. */
-  count({ from: first, elsewhere }: MissingRange, from: number, to: number): number {
-    return z.number().parse(this.#count.get({ first, from, to, ...outside(elsewhere) }));
+  count({ from: first, elsewhere }: MissingRange, from: number, to: number): z.output<typeof countRow> {
+    return countRow.parse(this.#count.get({ first, from, to, ...outside(elsewhere) }));
   }
 
   /** Held, in a block at these heights, and not on as many backends as are required. */

@@ -10,6 +10,7 @@ import type { BackfillSource, SourceAnswer } from '../../src/backfill/source/bac
 import { SourceError } from '../../src/backfill/source/errors.ts';
 import { VerifiedSource } from '../../src/backfill/verified-source.ts';
 import type { Catalog } from '../../src/catalog/catalog.ts';
+import { ArchiveRule } from '../../src/core/blob/archive-rule.ts';
 import { type ContentName, parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import type { Spooler } from '../../src/ingest/spooler.ts';
@@ -32,8 +33,14 @@ const BLOBS = Array.from({ length: 12 }, (_, index) =>
 const keyOf = ({ hashType, versionHash }: ContentName) => `${hashType}/${versionHash}`;
 
 /** Every blob twice on chain, all of it history. */
-function catalogWithHistory(): Catalog {
-  const catalog = openCatalog();
+function catalogWithHistory(leftOut: readonly VerifiedBlob[]): Catalog {
+  const kept = new Set(BLOBS.filter((blob) => !leftOut.includes(blob)).map(({ versionHash }) => versionHash));
+  const catalog = openCatalog({ rule: new ArchiveRule({ maxBlobBytes: null, allowed: kept }) });
+  catalog.noteListed(
+    leftOut.map(({ versionHash, bytes }) => {
+      return { versionHash, sizeBytes: bytes.length, txid: null, medianTimeSeconds: START };
+    }),
+  );
   const block = (height: number, blobs: readonly VerifiedBlob[]) => ({
     height,
     hash: hashOf(height),
@@ -87,8 +94,8 @@ interface Scene {
   readonly events: BackfillEvent[];
 }
 
-async function scene(afterEach: () => void = () => {}): Promise<Scene> {
-  const catalog = catalogWithHistory();
+async function scene(afterEach: () => void = () => {}, leftOut: readonly VerifiedBlob[] = []): Promise<Scene> {
+  const catalog = catalogWithHistory(leftOut);
   const store = await LocalStore.open(temporaryFolder());
   const stored = new Map<string, Uint8Array>();
   const verifier = {
@@ -195,6 +202,19 @@ describe('fetching from sources', () => {
     ]);
     expect(outcome).toMatchObject({ fetched: 0, missingCount: BLOBS.length - 1, unaskedCount: 1 });
     expect(outcome.unasked[0]?.answers).toMatchObject([{ answered: 'no-answer' }, { answered: 'absent' }]);
+  });
+
+  test('a blob that a rule left out is asked for, and is not missing where no source has it', async () => {
+    const [here, nowhere] = BLOBS.slice(0, 2);
+    if (here === undefined || nowhere === undefined) throw new Error('There are no blobs.');
+    const { run, stored, events } = await scene(() => {}, [here, nowhere]);
+    const { outcome } = await run([sourceThat('one', ofAll('gives').with(1, 'absent'), new Map())]);
+    expect(outcome).toMatchObject({ fetched: BLOBS.length - 1, missingCount: 0, unaskedCount: 0, leftOutCount: 1 });
+    expect(stored.has(keyOf(here))).toBe(true);
+    expect(events.at(-1)).toMatchObject({ done: BLOBS.length, wanted: BLOBS.length, missing: 0 });
+    // A source that does not answer may have it.
+    const again = await run([sourceThat('silent', ofAll('fails'), new Map())]);
+    expect(again.outcome).toMatchObject({ leftOutCount: 0, unaskedCount: 1 });
   });
 
   test('withheld content is not looked for', async () => {

@@ -61,7 +61,7 @@ async function scene(peers: readonly RescueSource[] = [], isTakenOver = true) {
     peers,
     clock: { wallMs: () => 1_790_000_000_000, steadyMs: () => 0 },
   });
-  const content: MissingContent = { ...place, height: 7, medianTimeSeconds: 1_000 };
+  const content: MissingContent = { ...place, height: 7, medianTimeSeconds: 1_000, isLeftOut: false };
   return { catalog, losses, content };
 }
 

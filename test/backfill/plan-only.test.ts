@@ -5,6 +5,7 @@ import { MissingInRange } from '../../src/backfill/missing-in-range.ts';
 import { planOnly } from '../../src/backfill/plan-only.ts';
 import type { ToldSize } from '../../src/backfill/source/backfill-source.ts';
 import { VerifiedSource } from '../../src/backfill/verified-source.ts';
+import { ArchiveRule } from '../../src/core/blob/archive-rule.ts';
 import { parseBlockHash, parseTxId, parseVersionHash } from '../../src/core/blob/ids.ts';
 import { openCatalog } from '../catalog/catalog-in-folder.ts';
 
@@ -12,8 +13,8 @@ const hex = (label: string) => createHash('sha256').update(label).digest('hex');
 const NEVER = new AbortController().signal;
 
 /** One blob that is missing here, and sources that say this of its size. */
-async function planned(...told: readonly ToldSize[]) {
-  const catalog = openCatalog();
+async function planned(told: readonly ToldSize[], rule = ArchiveRule.EVERYTHING) {
+  const catalog = openCatalog({ rule });
   catalog.chain.recordStart(5);
   const occurrence = {
     versionHash: parseVersionHash(hex('blob')),
@@ -40,8 +41,9 @@ async function planned(...told: readonly ToldSize[]) {
     return new VerifiedSource(source, verifier, tell, clock);
   });
   const range = new MissingInRange({ from: 5, to: 5 }, catalog);
-  const { fetched, missingCount, unaskedCount, unasked } = await planOnly(range, sources, 1, tell, NEVER);
-  return { fetched, missingCount, unaskedCount, why: unasked[0]?.answers.at(-1)?.why };
+  const plan = await planOnly(range, sources, 1, tell, NEVER);
+  const { fetched, missingCount, leftOutCount, unaskedCount, unasked } = plan;
+  return { fetched, missingCount, leftOutCount, unaskedCount, why: unasked[0]?.answers.at(-1)?.why };
 }
 
 test.each<[string, readonly ToldSize[], object]>([
@@ -56,5 +58,11 @@ test.each<[string, readonly ToldSize[], object]>([
     { fetched: 0, missingCount: 0, unaskedCount: 1, why: expect.stringContaining('without being asked for the bytes') },
   ],
 ])('a dry run promises only what a source says it has: %s', async (_what, told, expected) => {
-  expect(await planned(...told)).toMatchObject(expected);
+  expect(await planned(told)).toMatchObject({ leftOutCount: 0, ...expected });
+});
+
+test('a dry run counts apart what a rule left out and no source says it has', async () => {
+  const nothing = new ArchiveRule({ maxBlobBytes: null, allowed: new Set() });
+  expect(await planned([null], nothing)).toMatchObject({ fetched: 0, missingCount: 0, leftOutCount: 1 });
+  expect(await planned([5], nothing)).toMatchObject({ fetched: 1, missingCount: 0, leftOutCount: 0 });
 });

@@ -42,6 +42,7 @@ export const backfillReport = z.object({
   foundHere: z.number(),
   missing: z.array(z.object(notFetched)),
   missingCount: z.number(),
+  leftOutCount: z.number().default(0),
   unasked: z.array(z.object(notFetched)),
   unaskedCount: z.number(),
   notStored: z.number(),

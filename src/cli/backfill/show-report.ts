@@ -12,6 +12,8 @@ export function showReport(report: BackfillReport): string[] {
   if (foundHere > 0) lines.push(`${foundHere} were here or on a backend already, and were proven`);
   if (missingCount > 0) lines.push(`${missingCount} are MISSING: every named source answered, and none has them`);
   if (report.recordedLost > 0) lines.push(`${report.recordedLost} of them are recorded as lost`);
+  if (report.leftOutCount > 0)
+    lines.push(`${report.leftOutCount} are left out by rule: every named source answered, and none has them`);
   if (unaskedCount > 0) lines.push(`${unaskedCount} could not be asked of everybody: type the command again later`);
   if (report.notStored > 0)
     lines.push(`${report.notStored} are durable here, and not on enough backends: see holdfast status`);

@@ -27,8 +27,8 @@ CREATE INDEX seen_listed ON seen (median_time_seconds) WHERE hash_type IS NULL A
 CREATE INDEX seen_resting ON seen (median_time_seconds, hash_type) WHERE next_attempt_ms IS NULL;
 -- Blobs whose fetch failed: few, and served on their own, so that they hold up no others.
 CREATE INDEX seen_failing ON seen ((hash_type IS NULL), median_time_seconds) WHERE attempts > 0;
--- And by when the next of them is tried.
-CREATE INDEX seen_again ON seen (next_attempt_ms) WHERE attempts > 0 AND next_attempt_ms IS NOT NULL;
+-- By when the next is tried: of those that failed, and of those that wait for their size or their senders.
+CREATE INDEX seen_again ON seen (next_attempt_ms) WHERE next_attempt_ms > 0;
 
 -- Content whose hash type is known because its bytes were verified once.
 CREATE TABLE content (

@@ -170,7 +170,7 @@ export class SeenTable {
     );
     this.#nextAttempt = database
       .prepare(
-        'SELECT MIN(next_attempt_ms) FROM seen INDEXED BY seen_again WHERE attempts > 0 AND next_attempt_ms IS NOT NULL AND next_attempt_ms > ?',
+        'SELECT MIN(next_attempt_ms) FROM seen INDEXED BY seen_again WHERE next_attempt_ms > 0 AND next_attempt_ms > ?',
       )
       .pluck();
     this.#next = { all: next('all'), fresh: next('fresh'), failed: [failed] };
@@ -243,7 +243,7 @@ export class SeenTable {
   }
 
   /**
-   * The time that the fetching loop may sleep, unless `changes` notifies: until something that failed is due. `lookedMs`: the
+   * The time that the fetching loop may sleep, unless `changes` notifies: until something that failed or waits is due. `lookedMs`: the
    * moment before the loop looked, so that it does not sleep over what became due since.
    */
   idleMs(nowMs: number, lookedMs: number): number {

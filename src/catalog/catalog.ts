@@ -152,9 +152,11 @@ export class Catalog {
     return this.#tables.transaction('note what the node lists', () => {
       let added = 0;
       for (const sighting of sightings) {
-        if (this.#tables.content.isHeld(sighting.versionHash) || this.leftOut.judgeListed(sighting)) continue;
+        if (this.#tables.content.isHeld(sighting.versionHash)) continue;
+        const wanted = this.leftOut.judgeListed(sighting);
+        if (wanted === null) continue;
         const nowMs = this.#tables.nowMs();
-        if (this.#tables.seen.add(sighting, nowMs, this.leftOut.askListedAfterMs(sighting, nowMs))) added += 1;
+        if (this.#tables.seen.add(wanted, nowMs, this.leftOut.askListedAfterMs(wanted, nowMs))) added += 1;
       }
       this.leftOut.recordEvidence();
       return added;

@@ -163,16 +163,33 @@ export class LeftOutLedger {
   }
 
   /**
-   * Whether a blob that a list names is left out. One that an earlier rule left out, and this one does not, is left out no more:
-   * the node has it still. The caller owns the transaction, and queues what is not left out; `recordEvidence` is to follow.
+   * Whether a list tells a size by which a blob would not be left out, though it is: an earlier reading, or another node, told a
+   * larger one.
    */
-  judgeListed(sighting: Sighting): boolean {
-    const { versionHash, sizeBytes, txid, medianTimeSeconds } = sighting;
+  isContradicted({ versionHash, sizeBytes }: Pick<Sighting, 'versionHash' | 'sizeBytes'>): boolean {
+    if (this.#rule.says === null || !this.has(versionHash)) return false;
+    const told = this.find(versionHash)?.sizeBytes ?? 0;
+    return told > sizeBytes && !this.#rule.leavesOut(versionHash, sizeBytes, this.#sendersIn(versionHash));
+  }
+
+  /**
+   * Gives a listed blob as it is to be queued; null: it is left out. One that an earlier rule left out, and this one does not, is
+   * left out no more: the node has it still. Of two sizes that lists told, the smaller one counts: better one blob too many than
+   * one too few. The caller owns the transaction, and `recordEvidence` is to follow.
+   */
+  judgeListed(sighting: Sighting): Sighting | null {
+    const { versionHash, txid, medianTimeSeconds } = sighting;
+    const sizeBytes = this.#rule.says === null ? sighting.sizeBytes : this.#smallestOf(sighting);
     if (!this.#rule.leavesOut(versionHash, sizeBytes, this.#sendersIn(versionHash))) {
       this.letIn(sighting);
-      return false;
+      return { ...sighting, sizeBytes };
     }
-    return this.#leaveOut({ versionHash, sizeBytes, txid, medianTimeSeconds }, false);
+    return this.#leaveOut({ versionHash, sizeBytes, txid, medianTimeSeconds }, false) ? null : sighting;
+  }
+
+  #smallestOf({ versionHash, sizeBytes }: Sighting): number {
+    const queued = this.#tables.seen.find(versionHash);
+    return queued === null || queued.sizeIsBound ? sizeBytes : Math.min(queued.sizeBytes, sizeBytes);
   }
 
   /**

@@ -201,7 +201,7 @@ export class Poller {
 
   /** Another configured node lists it: it is fetched, though the one that is followed does not name it. */
   noteListedElsewhere(entry: ListedBlob): void {
-    if (this.#tip === null || this.#modules.catalog.noteListed([this.#sightingOf(entry, this.#tip)]) === 0) return;
+    if (this.#tip === null || this.#record([entry], this.#tip) === 0) return;
     this.#modules.activity.emit('listed', 1);
     this.changes.notify();
   }
@@ -290,19 +290,32 @@ export class Poller {
   #note(page: readonly ListedBlob[], tip: ChainTip): void {
     const { catalog, activity, clock } = this.#modules;
     this.#lastAnswerMs = clock.wallMs();
-    const changed = page.filter(({ versionHash, medianTimeSeconds }) => {
-      const known = this.#listed.get(versionHash);
-      return known === undefined || known !== medianTimeSeconds;
+    const changed = page.filter((entry) => {
+      const known = this.#listed.get(entry.versionHash);
+      return known === undefined || known !== entry.medianTimeSeconds || catalog.leftOut.isContradicted(entry);
     });
     if (changed.length > 0)
       activity.emit(
         'sighted',
         changed.map(({ versionHash }) => versionHash),
       );
-    const added = catalog.noteListed(changed.map((entry) => this.#sightingOf(entry, tip)));
+    const added = this.#record(changed, tip);
     if (added === 0) return;
     activity.emit('listed', added);
     this.changes.notify();
+  }
+
+  #record(entries: readonly ListedBlob[], tip: ChainTip): number {
+    const { catalog, conditions } = this.#modules;
+    const [first, ...more] = entries.filter((entry) => catalog.leftOut.isContradicted(entry));
+    const added = catalog.noteListed(entries.map((entry) => this.#sightingOf(entry, tip)));
+    if (first !== undefined) {
+      conditions.note(
+        'list',
+        `${first.versionHash} is listed with ${first.sizeBytes} bytes, and was with more, by which a rule left it out: it is fetched now, and so are ${more.length} others like it.`,
+      );
+    }
+    return added;
   }
 
   /** A dialect that tells no time: as urgent as what arrives now, unless it is known already. */

@@ -1,6 +1,7 @@
 import { onTestFinished } from 'vitest';
 import { Archive } from '../../src/app/archive.ts';
 import type { Catalog } from '../../src/catalog/catalog.ts';
+import { ArchiveRule } from '../../src/core/blob/archive-rule.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
@@ -42,6 +43,8 @@ export interface SceneSetup {
    * that it names.
    */
   readonly startHeight?: number;
+  /** Default: everything is archived. */
+  readonly rule?: ArchiveRule;
 }
 
 /** The archive on a real folder, with a node in memory. */
@@ -50,7 +53,8 @@ export async function archiveScene(setup: SceneSetup = {}): Promise<ArchiveScene
   const nowMs = setup.nowMs ?? Date.now;
   const folder = await DataFolder.claim(setup.dataDir ?? temporaryFolder());
   const store = await LocalStore.open(folder.path);
-  const catalog = openCatalog({ folder: folder.path, clock: { ...SYSTEM_CLOCK, wallMs: nowMs } });
+  const { rule = ArchiveRule.EVERYTHING } = setup;
+  const catalog = openCatalog({ folder: folder.path, clock: { ...SYSTEM_CLOCK, wallMs: nowMs }, rule });
   const log: string[] = [];
   const logger = createLogger('info', { write: (line) => void log.push(line) });
   const conditions = new ConditionBoard(logger, nowMs);

@@ -5,7 +5,7 @@ import { parseBlockHash } from '../../src/core/blob/ids.ts';
 import { parseSenderScript, type Senders } from '../../src/core/blob/sender.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { auditOf } from './audit-of.ts';
-import { type CatalogSetup, openCatalog, sighting, spooled } from './catalog-in-folder.ts';
+import { type CatalogSetup, HandClock, openCatalog, sighting, spooled } from './catalog-in-folder.ts';
 
 const SMALL_ONLY = new ArchiveRule({ maxBlobBytes: 1_000, allowed: null });
 const large = sighting('large', { sizeBytes: 1_001 });
@@ -337,5 +337,40 @@ describe('a rule by sender', () => {
     // No node has the bytes of a past window, and none is asked about its senders: this must make no loss.
     mine(catalog, 8, null, true);
     expect([queued(catalog), leftOut(catalog), catalog.totals().seen]).toEqual([[], true, 0]);
+  });
+});
+
+test('a blob that waits for its size is asked for when a list has had time to name it, and not later', () => {
+  const clock = new HandClock();
+  const catalog = open({ clock });
+  walk(catalog, large);
+  expect([queued(catalog), catalog.queueIdleMs(clock.ms)]).toEqual([[], 15_000]);
+  clock.ms += 15_000;
+  expect(queued(catalog)).toEqual([large.versionHash]);
+});
+
+describe('two sizes of a blob', () => {
+  const told = (sizeBytes: number) => ({ ...large, sizeBytes });
+
+  test('let it in when the later one is small enough, whatever is listed after that', () => {
+    const catalog = open();
+    catalog.noteListed([told(5_000)]);
+    expect(catalog.leftOut.isContradicted(told(4_000))).toBe(false);
+    expect(catalog.leftOut.isContradicted(told(900))).toBe(true);
+    catalog.noteListed([told(900)]);
+    expect([queued(catalog), catalog.leftOut.summary.count]).toEqual([[large.versionHash], 0]);
+    catalog.noteListed([told(5_000)]);
+    catalog.noteListed([told(6_000)]);
+    expect([queued(catalog), catalog.leftOut.summary.count]).toEqual([[large.versionHash], 0]);
+  });
+
+  test('contradict nothing without a rule, nor where a rule by name leaves it out', () => {
+    const folder = temporaryFolder();
+    const before = open({ folder, rule: new ArchiveRule({ maxBlobBytes: null, allowed: new Set() }) });
+    before.noteListed([told(5_000)]);
+    expect(before.leftOut.isContradicted(told(900))).toBe(false);
+    before.close();
+    const after = open({ folder, rule: ArchiveRule.EVERYTHING });
+    expect(after.leftOut.isContradicted(told(900))).toBe(false);
   });
 });

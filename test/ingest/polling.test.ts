@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { ArchiveRule } from '../../src/core/blob/archive-rule.ts';
 import { HoldfastError } from '../../src/core/blob/errors.ts';
 import { parseBlockHash } from '../../src/core/blob/ids.ts';
 import { archiveScene } from '../app/archive-under-test.ts';
@@ -81,6 +82,21 @@ describe('reading the list', () => {
     expect(scene.catalog.find(listed.versionHash)).toMatchObject([
       { medianTimeSeconds: scene.node.tipValue.medianTimeSeconds },
     ]);
+  });
+
+  test('a blob that too large a size left out is fetched when a list tells a smaller one, and the log says so', async () => {
+    const rule = new ArchiveRule({ maxBlobBytes: 1_000, allowed: null });
+    const scene = await archiveScene({ rule, sweepMs: 20 });
+    const listed = scene.node.publish(sampleBlob('of two sizes', 50));
+    let sizeBytes = 5_000;
+    scene.node.listing = async ({ from }) => (from === 0 ? [{ ...listed, sizeBytes }] : []);
+    scene.start();
+    await eventually(() => expect(scene.catalog.leftOut.summary.count).toBe(1));
+    expect(scene.catalog.totals()).toMatchObject({ seen: 0, stored: 0 });
+    sizeBytes = 50;
+    await eventually(() => expect(scene.catalog.totals()).toMatchObject({ seen: 0, stored: 1 }));
+    expect(scene.catalog.leftOut.summary.count).toBe(0);
+    expect(scene.log.join('')).toContain(`${listed.versionHash} is listed with 50 bytes, and was with more`);
   });
 
   test('a page that fails in the middle is told, and the list is read again', async () => {

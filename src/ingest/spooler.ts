@@ -15,7 +15,7 @@ const GROUP_LIMIT = 512;
 /** The place where a blob becomes durable: this machine, or a backend while the disk is full. */
 export interface WritePath {
   /** Gives the id of the place that holds the blob durably now. @throws ArchiveError `isForLater` for what has no place. */
-  put(blob: VerifiedBlob, signal: AbortSignal, isUnmined: boolean): Promise<string>;
+  put(blob: VerifiedBlob, signal: AbortSignal, isUnmined: () => boolean): Promise<string>;
 }
 
 /** Makes verified bytes durable first, and only then says so in the catalog. */
@@ -43,7 +43,9 @@ export class Spooler {
     const { hashType, versionHash } = blob;
     // Taken down while it was on its way here.
     if (this.#catalog.withheld.has(blob)) return;
-    const isUnmined = seen.isUnmined === true;
+    // A blob that was only listed when it was asked for may have its block before there is room for it.
+    const isUnmined = () =>
+      seen.isUnmined === true && (this.#catalog.findQueued(blob.versionHash)?.hashType ?? null) === null;
     const where = await this.#retryUntilWritten(() => this.#path.put(blob, signal, isUnmined), signal);
     const content = { ...seen, hashType, versionHash };
     await this.#retryUntilWritten(async () => {

@@ -45,7 +45,7 @@ export class BlobWriter {
    * no block has goes to no backend: `archive/no-room-for-unmined` where there is no room for it here. `archive/no-place`: the
    * local disk refuses the blob while it takes others, and no backend takes it.
    */
-  async put(blob: VerifiedBlob, signal: AbortSignal, isUnmined = false): Promise<string> {
+  async put(blob: VerifiedBlob, signal: AbortSignal, isUnmined = () => false): Promise<string> {
     const { local, room, sitesFor, damage } = this.#modules;
     let refusal: StorageError | null = null;
     try {
@@ -61,7 +61,8 @@ export class BlobWriter {
       refusal = storageFault(local.id, 'put', error);
       this.#tell(refusal);
     }
-    const staysHere = isUnmined && room.knowsWhatIsMined();
+    // Asked only now: a block may have come while the disk was tried.
+    const staysHere = room.knowsWhatIsMined() && isUnmined();
     if (staysHere && refusal === null) throw noRoomForUnmined(blob);
     const written = staysHere ? { by: null, refusal } : await this.#writeThrough(blob, signal);
     if (written.by !== null) return written.by;

@@ -1,9 +1,14 @@
 import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { Catalog } from '../../src/catalog/catalog.ts';
+import { SPOOL } from '../../src/catalog/placement-table.ts';
 import type { WalkedBlock } from '../../src/catalog/walked-block.ts';
 import { parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
-import { openCatalog, spooled } from '../catalog/catalog-in-folder.ts';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
+import { Spooler } from '../../src/ingest/spooler.ts';
+import type { VerifiedBlob } from '../../src/verify/verified-blob.ts';
+import { Activity } from '../../src/view/activity.ts';
+import { openCatalog, sighting, spooled } from '../catalog/catalog-in-folder.ts';
 import { NEVER, nameOf, sampleBlob } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { MemoryBackend, refusal } from './memory-backend.ts';
@@ -119,10 +124,31 @@ test('a blob that no block has is not written through to a backend where there i
   const backend = new MemoryBackend('s3');
   const scene = await replicationScene({ backends: [backend], budgetBytes: 100 });
   await scene.replication.admit(NEVER);
-  const put = scene.writer.put(sampleBlob('spam', 500), NEVER, true);
+  const put = scene.writer.put(sampleBlob('spam', 500), NEVER, () => true);
   await expect(put).rejects.toMatchObject({ code: 'archive/no-room-for-unmined' });
   expect(backend.blobs.size).toBe(0);
   expect(await scene.writer.put(sampleBlob('mined', 500), NEVER)).toBe('s3');
+});
+
+test('a blob that gets its block while it waits for room is no unmined one any more, and is not fetched again', async () => {
+  const { catalog, conditions } = await replicationScene({ backends: [new MemoryBackend('s3')] });
+  walk(catalog);
+  const blob = sampleBlob('mined meanwhile', 500);
+  catalog.noteListed([sighting('', { versionHash: blob.versionHash, medianTimeSeconds: LATER })]);
+  const told: boolean[] = [];
+  const path = {
+    put: async (_blob: VerifiedBlob, _signal: AbortSignal, isUnmined: () => boolean) => {
+      told.push(isUnmined());
+      catalog.chain.recordBlocks([block(101, [blob])], () => false);
+      told.push(isUnmined());
+      return SPOOL;
+    },
+  };
+  const spooler = new Spooler(path, catalog, conditions, new Activity(), SYSTEM_CLOCK);
+  const listed = { ...sighting('', { medianTimeSeconds: LATER }), firstSeenMs: 1, isUnmined: true };
+  await spooler.spool(blob, listed, NEVER);
+  expect(told).toEqual([true, false]);
+  expect(catalog.findQueued(blob.versionHash)).toBeNull();
 });
 
 test('a number that a content had is never given again', () => {

@@ -61,7 +61,7 @@ export class BlobWriter {
       refusal = storageFault(local.id, 'put', error);
       this.#tell(refusal);
     }
-    // Asked only now: a block may have come while the disk was tried.
+    // The question comes this late because a block may have come while the disk was tried.
     const staysHere = room.knowsWhatIsMined() && isUnmined();
     if (staysHere && refusal === null) throw noRoomForUnmined(blob);
     const written = staysHere ? { by: null, refusal } : await this.#writeThrough(blob, signal);

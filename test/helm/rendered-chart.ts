@@ -42,7 +42,9 @@ function helm(words: readonly string[], values: Values): Promise<CommandEnd> {
 async function runHelm(words: readonly string[], values: Values): Promise<CommandEnd> {
   const file = join(temporaryFolder(), 'values.yaml');
   writeFileSync(file, stringify(values));
-  return await runCommand(await goBinary('helm'), [...words, '--values', file, ...KUBERNETES]);
+  // Helm lives for a moment: collecting its garbage costs more than the memory.
+  const env = { GOGC: 'off' };
+  return await runCommand(await goBinary('helm'), [...words, '--values', file, ...KUBERNETES], { env });
 }
 
 export function lint(values: Values): Promise<CommandEnd> {
@@ -53,11 +55,20 @@ export function template(values: Values, release = 'blobs', more: readonly strin
   return helm(['template', release, CHART, '--namespace', 'archive', ...more], values);
 }
 
+/** Manifests that were parsed so far, by the text that Helm made. */
+const parsed = new Map<string, readonly Manifest[]>();
+
 /** Everything that the chart makes with these values. */
-export async function render(values: Values, release?: string): Promise<Manifest[]> {
+export async function render(values: Values, release?: string): Promise<readonly Manifest[]> {
   const { code, stdout, stderr } = await template(values, release);
   if (code !== 0) throw new Error(stderr);
-  return parseAllDocuments(stdout)
+  const manifests = parsed.get(stdout) ?? manifestsIn(stdout);
+  parsed.set(stdout, manifests);
+  return manifests;
+}
+
+function manifestsIn(yaml: string): readonly Manifest[] {
+  return parseAllDocuments(yaml)
     .map((document) => document.toJS())
     .filter((document) => document !== null)
     .map((document) => manifest.parse(document));

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { z } from 'zod';
-import { blobOf } from './fake-archive-view.ts';
+import { versionHashOf } from '../../src/devnode/chain/content.ts';
 import { type RolluxTry, rolluxTry } from './rollux-client.ts';
 
 /** The conclusion of a client that checks hashes itself from an answer. */
@@ -20,7 +20,7 @@ export async function daFetch(base: string, versionHash: string): Promise<Fetche
   if (body === null || body.length === 0 || body.length > MAX_TEXT) return FAILED;
   const text = body.toString('latin1');
   const candidates = [...(HEX.test(text) ? [Buffer.from(text, 'hex')] : []), body];
-  const bytes = candidates.find((one) => blobOf(new Uint8Array(one)).versionHash === versionHash);
+  const bytes = candidates.find((one) => versionHashOf('keccak256', one) === versionHash);
   return bytes === undefined ? FAILED : { kind: 'blob', bytes: new Uint8Array(bytes) };
 }
 
@@ -81,7 +81,7 @@ export async function altDaFetch(base: string, versionHash: string): Promise<Fet
     const answer = await fetch(`${base}/get/0x00${versionHash}`);
     const bytes = new Uint8Array(await answer.arrayBuffer());
     if (answer.status === 404) return { kind: 'absent' };
-    if (answer.status !== 200 || blobOf(bytes).versionHash !== versionHash) return FAILED;
+    if (answer.status !== 200 || versionHashOf('keccak256', bytes) !== versionHash) return FAILED;
     return { kind: 'blob', bytes };
   } catch {
     return FAILED;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { blobOf } from './fake-archive-view.ts';
+import { versionHashOf } from '../../src/devnode/chain/content.ts';
 
 /** The outcome of one try of the Rollux op-node. */
 export type RolluxTry =
@@ -22,7 +22,7 @@ export async function rolluxTry(podaUrl: string, versionHash: string): Promise<R
   }
   if (!/^(?:[0-9a-fA-F]{2})*$/.test(body)) return { kind: 'retried' };
   const bytes = new Uint8Array(Buffer.from(body, 'hex'));
-  return blobOf(bytes).versionHash === versionHash ? { kind: 'taken', bytes } : { kind: 'dropped' };
+  return versionHashOf('keccak256', bytes) === versionHash ? { kind: 'taken', bytes } : { kind: 'dropped' };
 }
 
 /** The outcome of an answer body in Rollux's `SyscoinClient.Call`: the status is ignored. */

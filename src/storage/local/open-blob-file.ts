@@ -1,4 +1,4 @@
-import { type BigIntStats, close, fstatSync, open, read } from 'node:fs';
+import { type BigIntStats, close, closeSync, fstatSync, open, read } from 'node:fs';
 import { codeOf } from '../../core/blob/errors.ts';
 import type { FileIdentity } from '../../verify/verified-blob.ts';
 import { assertRegular, READ_FLAGS } from './regular-file.ts';
@@ -65,8 +65,13 @@ export class OpenBlobFile {
     this.#release();
   }
 
+  /** At once: the way to another thread and back takes longer. */
   #release(): void {
-    // Closing a file that was only read has no error to report.
-    if (this.#reading === 0) close(this.#descriptor, () => undefined);
+    if (this.#reading > 0) return;
+    try {
+      closeSync(this.#descriptor);
+    } catch {
+      // Closing a file that was only read has no error to report.
+    }
   }
 }

@@ -2,23 +2,14 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { type NamedHash, parseNamedHash } from '../core/blob/ids.ts';
 import { MAX_SCRIPT_BYTES } from '../core/blob/sender.ts';
+import { WINDOW_STATES } from '../core/blob/window-state.ts';
 import type { WindowFeed } from './window-feed.ts';
 import type { BlockOnWire, ColumnOnWire, WindowChangeOnWire, WindowOnWire } from './window-on-wire.ts';
 
 /** More of them make an address that is refused as too long. */
 const [MAX_HASHES, MAX_SENDERS] = [16, 16];
 const HASHES = '^(0[xX])?(01)?[0-9a-fA-F]{64}(,(0[xX])?(01)?[0-9a-fA-F]{64}){0,15}$';
-const FILTER_STATES = [
-  'seen',
-  'at-risk',
-  'spooled',
-  'stored',
-  'lost',
-  'withheld',
-  'custom',
-  'not-archived-by-rule',
-  'final',
-] as const;
+const FILTER_STATES = [...WINDOW_STATES, 'final'] as const;
 /** A sender of the filter that stands for blobs in blocks whose senders are not known. */
 const UNKNOWN = 'unknown';
 const SENDER = `((0[xX])?([0-9a-fA-F]{2}){1,${MAX_SCRIPT_BYTES}}|${UNKNOWN})`;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { HASH_TYPES } from '../core/blob/ids.ts';
+import { WINDOW_STATES } from '../core/blob/window-state.ts';
 import type { ArchiveStatus } from '../view/archive-view.ts';
 import type { BlobColumn, WindowBlock, WindowPicture } from '../view/window-view.ts';
 import { HASH_TEXT } from './parameters.ts';
@@ -11,7 +12,7 @@ const BLOB = z.object({
   /** Left out while they are unknown. */
   senders: z.array(z.string()).optional(),
   sizeBytes: z.int().nullable(),
-  state: z.enum(['seen', 'at-risk', 'spooled', 'stored', 'lost', 'withheld', 'custom', 'not-archived-by-rule']),
+  state: z.enum(WINDOW_STATES),
   copies: z.int(),
 });
 const COLUMN = z.object({ blobs: z.array(BLOB), hasMore: z.boolean() });

@@ -3,12 +3,12 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { WindowPlacement, WindowRow } from '../catalog/window-rows.ts';
 import { countAtRisk, isAtRisk } from '../chain/deadline-watch.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
+import type { WindowState } from '../core/blob/window-state.ts';
 import type { ChainState } from '../view/chain-state.ts';
 import type {
   BackendTally,
   BlobColumn,
   WindowBlob,
-  WindowBlobState,
   WindowBlock,
   WindowPicture,
   WindowView,
@@ -123,7 +123,7 @@ export class WindowPictures implements WindowView {
     const read = before === undefined || changes !== null ? this.#read(height, changes ?? -1) : before.read;
     const isFinal = this.#chain.finalHeight !== null && height <= this.#chain.finalHeight;
     const states = read.rows.map(
-      (row): WindowBlobState =>
+      (row): WindowState =>
         this.#catalog.withheld.has(row) ? 'withheld' : stateIn(row, medianTimeSeconds, nowSeconds),
     );
     const essence = `${isFinal} ${states.join()}`;
@@ -146,7 +146,7 @@ export class WindowPictures implements WindowView {
 }
 
 /** A blob that is not durable within this time after its block is at risk. */
-function stateIn(row: WindowRow, blockSeconds: number, nowSeconds: number): WindowBlobState {
+function stateIn(row: WindowRow, blockSeconds: number, nowSeconds: number): WindowState {
   if (row.state !== 'seen') return row.state;
   if (row.isCustom) return 'custom';
   if (row.isLost) return 'lost';
@@ -156,7 +156,7 @@ function stateIn(row: WindowRow, blockSeconds: number, nowSeconds: number): Wind
 
 function columnOf(
   rows: readonly WindowRow[],
-  stateOf: (row: WindowRow, index: number) => WindowBlobState,
+  stateOf: (row: WindowRow, index: number) => WindowState,
   copies: ReadonlyMap<number, number>,
 ): BlobColumn {
   const blobs = rows.slice(0, MAX_BLOBS).map(

@@ -1,20 +1,6 @@
 import type { BlockHash, HashType, TxId, VersionHash } from '../core/blob/ids.ts';
 import type { SenderScript } from '../core/blob/sender.ts';
-
-/**
- * `at-risk`: on chain, not durable here, and past the alarm's share of its window. `lost`: no source had the bytes when
- * their deadline passed. `withheld`: taken down by an operator, and not fetched. `custom`: the bytes of every node
- * match neither hash; they are kept apart and prove nothing. `not-archived-by-rule`: the operator's rule leaves it out.
- */
-export type WindowBlobState =
-  | 'seen'
-  | 'at-risk'
-  | 'spooled'
-  | 'stored'
-  | 'lost'
-  | 'withheld'
-  | 'custom'
-  | 'not-archived-by-rule';
+import type { WindowState } from '../core/blob/window-state.ts';
 
 export interface WindowBlob {
   readonly versionHash: VersionHash;
@@ -25,7 +11,7 @@ export interface WindowBlob {
   readonly senders?: readonly SenderScript[];
   /** null: not known yet. */
   readonly sizeBytes: number | null;
-  readonly state: WindowBlobState;
+  readonly state: WindowState;
   /** Backends that count and are proven to hold it. */
   readonly copies: number;
 }

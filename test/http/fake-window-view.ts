@@ -1,17 +1,12 @@
 import { parseBlockHash, parseTxId, parseVersionHash } from '../../src/core/blob/ids.ts';
-import type {
-  WindowBlob,
-  WindowBlobState,
-  WindowBlock,
-  WindowPicture,
-  WindowView,
-} from '../../src/view/window-view.ts';
+import type { WindowState } from '../../src/core/blob/window-state.ts';
+import type { WindowBlob, WindowBlock, WindowPicture, WindowView } from '../../src/view/window-view.ts';
 
 /** Seconds between two blocks of the real chain. */
 const BLOCK_SECONDS = 150;
 const hex = (number: number, of: string) => number.toString(16).padStart(64, of);
 
-export function windowBlob(number: number, state: WindowBlobState = 'stored'): WindowBlob {
+export function windowBlob(number: number, state: WindowState = 'stored'): WindowBlob {
   return {
     versionHash: parseVersionHash(hex(number, 'a')),
     hashType: 'keccak256',

@@ -1,9 +1,10 @@
 import { bundlePage } from '../../src/app/bundle-page.ts';
+import type { WindowState } from '../../src/core/blob/window-state.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import type { HttpOptions } from '../../src/http/index.ts';
 import type { PageSource } from '../../src/http/page.ts';
 import type { ArchiveStatus } from '../../src/view/archive-view.ts';
-import type { WindowBlobState, WindowBlock } from '../../src/view/window-view.ts';
+import type { WindowBlock } from '../../src/view/window-view.ts';
 import { FakeArchiveView, HEALTHY } from '../http/fake-archive-view.ts';
 import { FakeChainView } from '../http/fake-chain-view.ts';
 import { FakeWindowView, windowBlob, windowBlock } from '../http/fake-window-view.ts';
@@ -36,7 +37,7 @@ export async function fakeArchive(given: Partial<HttpOptions> = {}) {
 export function fullWindow(
   blocks = 150,
   blobs = 20,
-  stateOf: (block: number, blob: number) => WindowBlobState = () => 'stored',
+  stateOf: (block: number, blob: number) => WindowState = () => 'stored',
 ) {
   return Array.from({ length: blocks }, (_, block): WindowBlock => {
     const many = Math.round(blobs * (0.65 + 0.35 * Math.sin(block / 7)));

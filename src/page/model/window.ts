@@ -1,18 +1,9 @@
+import { WINDOW_STATES, type WindowState } from '../../core/blob/window-state.ts';
 import { Fields } from './fields.ts';
 import { decodeStatus, type PageStatus } from './status.ts';
 
-const SENT_STATES = [
-  'seen',
-  'at-risk',
-  'spooled',
-  'stored',
-  'lost',
-  'withheld',
-  'custom',
-  'not-archived-by-rule',
-] as const;
 /** `final`: stored, in a final block. `unknown`: a state that this version of the page does not know. */
-export type MarkState = (typeof SENT_STATES)[number] | 'final' | 'unknown';
+export type MarkState = WindowState | 'final' | 'unknown';
 
 export interface PageBlob {
   readonly versionHash: string;
@@ -144,7 +135,7 @@ function decodeBlock(value: unknown): PageBlock {
 function decodeColumn(column: Fields, isFinal: boolean): PageColumn {
   const blobs = column.list('blobs', (value): PageBlob => {
     const blob = Fields.of(value, 'blob');
-    const state = blob.word('state', SENT_STATES);
+    const state = blob.word('state', WINDOW_STATES);
     return {
       versionHash: blob.text('versionHash'),
       hashType: blob.textOrNull('hashType'),

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { WINDOW_STATES } from '../../../src/core/blob/window-state.ts';
 import { WindowFeed } from '../../../src/http/window-feed.ts';
 import { Fields, UnexpectedAnswer } from '../../../src/page/model/fields.ts';
 import { layOut } from '../../../src/page/model/picture-layout.ts';
@@ -7,12 +8,10 @@ import { RateMeter } from '../../../src/page/model/rates.ts';
 import { judge } from '../../../src/page/model/verdict.ts';
 import { changeWindow, decodeWindow } from '../../../src/page/model/window.ts';
 import { bytes, counted, duration, rate, shortHash } from '../../../src/page/model/words.ts';
-import type { WindowBlobState } from '../../../src/view/window-view.ts';
 import { FakeArchiveView, HEALTHY } from '../../http/fake-archive-view.ts';
 import { FakeWindowView, windowBlob, windowBlock } from '../../http/fake-window-view.ts';
 
-const STATES: readonly WindowBlobState[] = ['seen', 'at-risk', 'spooled', 'stored', 'lost', 'withheld', 'custom'];
-const state = fc.constantFrom(...STATES);
+const state = fc.constantFrom(...WINDOW_STATES);
 const blocks = fc
   .tuple(
     fc.integer({ min: 1, max: 50 }),

@@ -269,10 +269,17 @@ describe('a rule by sender', () => {
     catalog.chain.recordBlocks([blockAt(height, large.medianTimeSeconds, [large], senders)], () => isPast);
   const leftOut = (catalog: Catalog) => catalog.leftOut.has(large.versionHash);
 
-  test('lets a large blob wait for its block, and a small one not', () => {
-    const catalog = openBySender();
+  test('lets a large blob wait ten minutes for its block, and a small one not', () => {
+    const clock = new HandClock();
+    const catalog = open({ rule: BY_SENDER, clock });
     expect(catalog.noteListed([listed, { ...small, mayWait: true }])).toBe(2);
     expect([queued(catalog), leftOut(catalog)]).toEqual([[small.versionHash], false]);
+    // A list that names it again, with another time, neither begins the wait again nor ends it.
+    clock.ms += 599_000;
+    catalog.noteListed([{ ...listed, medianTimeSeconds: listed.medianTimeSeconds + 1 }]);
+    expect(queued(catalog)).toEqual([small.versionHash]);
+    clock.ms += 2_000;
+    expect(queued(catalog)).toContain(large.versionHash);
   });
 
   test('does not let a blob wait that has little of its window left', () => {

@@ -2,8 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { ArchiveRule } from '../../src/core/blob/archive-rule.ts';
 import { HoldfastError } from '../../src/core/blob/errors.ts';
 import { parseBlockHash } from '../../src/core/blob/ids.ts';
+import { parseSenderScript } from '../../src/core/blob/sender.ts';
 import { archiveScene } from '../app/archive-under-test.ts';
-import { FakeBlobNode, GENESIS } from '../app/fake-blob-node.ts';
+import { FakeBlobNode, GENESIS, NOW_SECONDS } from '../app/fake-blob-node.ts';
 import { eventually } from '../e2e/eventually.ts';
 import { readWhole } from '../read-whole.ts';
 import { NEVER, sampleBlob } from '../sample-blobs.ts';
@@ -32,6 +33,32 @@ describe('reading the list', () => {
     scene.start();
     await eventually(() => expect(scene.catalog.totals()).toMatchObject({ seen: 0, stored: 10 }));
     expect(scene.archive.status().list.entries).toBe(10);
+  });
+
+  describe('with a rule by sender, which a block alone tells', () => {
+    const ours = parseSenderScript(`5120${'ab'.repeat(32)}`);
+    const rule = new ArchiveRule({ maxBlobBytes: null, allowed: null, senders: new Set([ours]) });
+
+    test('a blob waits for its block in the first hour of its window, and no longer', async () => {
+      const scene = await archiveScene({ rule });
+      const young = scene.node.publish(sampleBlob('young', 50), NOW_SECONDS - 3_599);
+      scene.node.publish(sampleBlob('older', 50), NOW_SECONDS - 3_600);
+      scene.start();
+      await eventually(() => expect(scene.catalog.totals()).toMatchObject({ seen: 1, stored: 1 }));
+      expect(scene.node.askedFor(young.versionHash)).toBe(0);
+    });
+
+    test('only a blob that came after the first reading waits where a list tells no time', async () => {
+      const scene = await archiveScene({ rule });
+      const listed = [scene.node.publish(sampleBlob('of any age', 50))];
+      scene.node.listing = async () => listed.map((entry) => ({ ...entry, medianTimeSeconds: null }));
+      scene.start();
+      await eventually(() => expect(scene.catalog.totals()).toMatchObject({ seen: 0, stored: 1 }));
+      const fresh = scene.node.publish(sampleBlob('fresh', 50));
+      listed.push(fresh);
+      await eventually(() => expect(scene.catalog.totals()).toMatchObject({ seen: 1, stored: 1 }));
+      expect(scene.node.askedFor(fresh.versionHash)).toBe(0);
+    });
   });
 
   test('a list longer than is believed is told, and what it did not name is not called absent', async () => {

@@ -8,7 +8,7 @@ import {
   parseVersionHash,
   type TxId,
 } from '../core/blob/ids.ts';
-import { parseSenderScript, type Senders } from '../core/blob/sender.ts';
+import { parseSenderScript, type SenderScript, type Senders } from '../core/blob/sender.ts';
 import { hashTypeCode, hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
 import { hashKey } from './seen-table.ts';
 
@@ -28,6 +28,8 @@ export interface OccurrenceRow extends ContentName, ChainPlace {
 export interface PlacedOccurrence extends OccurrenceRow {
   readonly blockHash: BlockHash;
   readonly medianTimeSeconds: number;
+  /** Scripts that its transaction spends from, where they are known. */
+  readonly senders?: readonly SenderScript[];
 }
 
 export const occurrenceRow = z.object({
@@ -40,10 +42,15 @@ export const occurrenceRow = z.object({
 });
 const number = z.number();
 const numberOrNull = number.nullable();
-const placedRow = occurrenceRow.extend({ hash: z.instanceof(Buffer), median_time_seconds: z.number() });
+const placedRow = occurrenceRow.extend({
+  hash: z.instanceof(Buffer),
+  median_time_seconds: z.number(),
+  senders: z.string().nullable(),
+});
 
 const COLUMNS = 'occurrence.height, transaction_index, version_hash, hash_type, txid, vout';
-const JOINED = `SELECT ${COLUMNS}, block.hash, block.median_time_seconds FROM occurrence CROSS JOIN block ON block.height = occurrence.height`;
+const PLACED = `${COLUMNS}, senders, block.hash, block.median_time_seconds`;
+const JOINED = `SELECT ${PLACED} FROM occurrence CROSS JOIN block ON block.height = occurrence.height`;
 
 /** The caller owns the transactions. No count over the occurrences of a content is ever taken: there can be very many. */
 export class OccurrenceTable {
@@ -81,7 +88,7 @@ export class OccurrenceTable {
     this.#byTxid = database.prepare(
       `WITH RECURSIVE stretch (number) AS (SELECT (SELECT MAX(height) FROM block) >> 12 UNION ALL
          SELECT number - 1 FROM stretch WHERE number > (SELECT MIN(height) FROM block) >> 12)
-       SELECT ${COLUMNS}, block.hash, block.median_time_seconds FROM stretch
+       SELECT ${PLACED} FROM stretch
        CROSS JOIN occurrence INDEXED BY occurrence_by_txid ON occurrence.height >> 12 = stretch.number
          AND substr(txid, 1, 8) = substr(@key, 1, 8) AND txid = @key
        CROSS JOIN block ON block.height = occurrence.height LIMIT 1`,
@@ -185,8 +192,10 @@ export function decodeSenders(column: string | null): Senders {
 
 function decodePlaced(value: unknown): PlacedOccurrence {
   const found = placedRow.parse(value);
+  const senders = decodeSenders(found.senders);
   return {
     ...decodeOccurrence(found),
+    ...(senders === null ? {} : { senders }),
     blockHash: parseBlockHash(found.hash.toString('hex')),
     medianTimeSeconds: found.median_time_seconds,
   };

@@ -24,11 +24,12 @@ export function occurrencePage(
 }
 
 function describe(
-  { txid, vout, height, blockHash, medianTimeSeconds }: PlacedOccurrence,
+  { txid, vout, height, blockHash, medianTimeSeconds, senders }: PlacedOccurrence,
   finalHeight: number | null,
 ): OccurrenceStatus {
   const state = finalHeight !== null && height <= finalHeight ? 'final' : 'mined';
-  return { state, txid, vout, height, blockHash, medianTimeSeconds };
+  const known = senders === undefined ? {} : { senders };
+  return { state, txid, vout, height, blockHash, medianTimeSeconds, ...known };
 }
 
 function unconfirmed(txid: TxId): OccurrenceStatus {

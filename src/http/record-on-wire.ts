@@ -15,6 +15,8 @@ const OCCURRENCE = z.object({
   height: z.int().nullable(),
   blockHash: HASH_TEXT.nullable(),
   medianTimeSeconds: z.int().nullable(),
+  /** Scripts that its transaction spends from. Left out while they are unknown. */
+  senders: z.array(z.string()).optional(),
 });
 
 const REPLICA = z.object({
@@ -84,8 +86,9 @@ export function recordOnWire(record: ContentRecord): z.input<typeof RECORD> {
   };
 }
 
-function occurrenceOnWire({ state, txid, vout, height, blockHash, medianTimeSeconds }: OccurrenceStatus) {
-  return { state, txid, vout, height, blockHash, medianTimeSeconds };
+function occurrenceOnWire({ state, txid, vout, height, blockHash, medianTimeSeconds, senders }: OccurrenceStatus) {
+  const known = senders === undefined ? {} : { senders: [...senders] };
+  return { state, txid, vout, height, blockHash, medianTimeSeconds, ...known };
 }
 
 function replicaOnWire({ backend, state, verifiedAt, lastFailure }: ReplicaRecord) {

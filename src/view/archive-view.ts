@@ -8,6 +8,7 @@ import type {
   TxId,
   VersionHash,
 } from '../core/blob/ids.ts';
+import type { SenderScript } from '../core/blob/sender.ts';
 import type { Condition } from '../core/conditions/condition.ts';
 import type { AttestationStatement } from '../verify/attestation.ts';
 import type { VerifiedBlob } from '../verify/verified-blob.ts';
@@ -48,6 +49,8 @@ export interface OccurrenceStatus {
   readonly height: number | null;
   readonly blockHash: BlockHash | null;
   readonly medianTimeSeconds: number | null;
+  /** Scripts that its transaction spends from, where they are known. */
+  readonly senders?: readonly SenderScript[];
 }
 
 export interface OccurrencePage {

@@ -54,6 +54,7 @@ test('learns who sent each blob with one call for a transaction at most, and kee
   const expected = await Promise.all(submitted.map((blob) => sendersAt(scene, blob)));
   const here = () => Promise.all(submitted.map((blob) => sendersHere(scene, blob)));
   expect(await here()).toEqual(expected);
+  expect((await scene.record(submitted[0]?.versionHash ?? ''))?.occurrences).toMatchObject([{ senders: expected[0] }]);
   expect(new Set(expected.flat()).size).toBeGreaterThan(1);
   expect(callsFor(scene)).toBe(submitted.length);
   // All those of a block come in one request.

@@ -46,9 +46,11 @@ export class Spooler {
     // A blob that was only listed when it was asked for may have its block before there is room for it.
     const isUnmined = () =>
       seen.isUnmined === true && (this.#catalog.findQueued(blob.versionHash)?.hashType ?? null) === null;
-    const where = await this.#retryUntilWritten(() => this.#path.put(blob, signal, isUnmined), signal);
     const content = { ...seen, hashType, versionHash };
+    let where: string | null = null;
     await this.#retryUntilWritten(async () => {
+      // A commit that failed is tried again without writing the bytes again.
+      where ??= await this.#path.put(blob, signal, isUnmined);
       if (where === SPOOL) await this.#commits.add(content);
       // There was no room here: a backend took it, and gave it back whole.
       else this.#catalog.replicas.recordFound(where, [content]);
@@ -57,7 +59,7 @@ export class Spooler {
   }
 
   /** A blob that has no place here while others have one (`isForLater`) is given up at once: the others must not wait behind it. */
-  #retryUntilWritten<T>(write: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  #retryUntilWritten(write: () => Promise<void>, signal: AbortSignal): Promise<void> {
     const policy = { signal, backoff: BACKOFF.local, isFinal: isForLater, conditions: this.#conditions };
     return retryUntil('store', write, policy);
   }

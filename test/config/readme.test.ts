@@ -39,7 +39,7 @@ describe('the README rows for each backend are a valid configuration', () => {
   test('Kubo', () => {
     const [backend, ...others] = backendsOf('Kubo (IPFS)');
     expect(others).toEqual([]);
-    expect(backend).toEqual({ kind: 'ipfs', id: 'ipfs', apiUrl: 'http://kubo:5001', apiUrlFile: null });
+    expect(backend).toMatchObject({ kind: 'ipfs', id: 'ipfs', apiUrl: 'http://kubo:5001', apiUrlFile: null });
     expect(kuboEndpoint(ipfsOptions({ apiUrl: 'http://kubo:5001' })).base.host).toBe('kubo:5001');
   });
 });

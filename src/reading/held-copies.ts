@@ -8,9 +8,9 @@ export class HeldCopies {
   readonly #localId: string;
   readonly #copies: Copies;
   readonly #damage: DamageWatch;
-  readonly #cacheFill: CacheFill;
+  readonly #cacheFill: Pick<CacheFill, 'offer'>;
 
-  constructor(localId: string, copies: Copies, damage: DamageWatch, cacheFill: CacheFill) {
+  constructor(localId: string, copies: Copies, damage: DamageWatch, cacheFill: Pick<CacheFill, 'offer'>) {
     this.#localId = localId;
     this.#copies = copies;
     this.#damage = damage;
@@ -18,6 +18,8 @@ export class HeldCopies {
   }
 
   async find(entry: ContentEntry, signal: AbortSignal): Promise<CopySearch> {
+    // Memory keeps some of these bytes for as long as readers ask for them: they are hashed now, whatever is known of their file.
+    this.#copies.doubt(entry);
     const search = await this.#copies.find(entry, signal);
     this.#damage.reportClaimed(entry, search.bad);
     if (search.found !== null && search.found.from !== this.#localId) {

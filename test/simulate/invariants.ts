@@ -26,7 +26,7 @@ const LET_IN_MS = 2 * 3_600_000;
 /** A place that cannot give so many objects may be reported as not answering at all. */
 const MAX_UNREADABLE = 20;
 /** Bytes in the file of small blobs besides them, and those of blobs that are on their way. */
-const BESIDES_BYTES = 400_000;
+const BESIDES_BYTES = 150_000;
 const OPEN_FILES = '/proc/self/fd';
 /** More of anything is a leak. */
 const MAX_AT_REST = 60;
@@ -122,7 +122,17 @@ export class Invariants {
     this.#askLastBlock(life.catalog.chain.state.startHeight ?? FIRST_HEIGHT);
     void this.#read(this.#random.pick(contents));
     const lost = contents.filter(({ versionHash }) => this.#lost.has(versionHash));
-    if (lost.length > 0) void this.#read(this.#random.pick(lost));
+    // Blobs that may not be given, and those that nothing gives any more, would seldom be asked for by chance.
+    const withheld = contents.filter(({ versionHash }) => truth.withheld.has(versionHash));
+    for (const some of [lost, withheld]) {
+      if (some.length === 0) continue;
+      const content = this.#random.pick(some);
+      this.#askSafety(content);
+      void this.#read(content);
+    }
+    // New blobs are what clients ask for most: they come to lie in memory.
+    const newest = contents.at(-1);
+    if (newest !== undefined && life.plan.cacheBytes > 0) void this.#read(newest);
   }
 
   /** Looks through everything that it can reach. One at a time, as the archive's own schedule has it. */

@@ -177,7 +177,7 @@ export const THEMES: Readonly<Record<string, Theme>> = {
     }),
   },
   'take-downs': {
-    kinds: ['withhold', 'withhold', 'revoke', 'crash', 'power-loss', 'store-gone'],
+    kinds: ['withhold', 'withhold', 'revoke', 'crash', 'power-loss', 'store-gone', 'catalog-lost'],
     world: () => ({ shareOfFiles: 0.3 }),
   },
   poison: {
@@ -330,7 +330,7 @@ function eventsOf(
   leastMinutes: number,
 ): PlannedEvent[] {
   const lengthMs = days * DAY_MS;
-  const longestMs = Math.max(lengthMs / 2, leastMinutes * 60_000);
+  const longestMs = Math.max(lengthMs, leastMinutes * 60_000);
   const events: PlannedEvent[] = [];
   const count = random.between(1, 8 + 8 * days);
   for (let number = 1; number <= count; number += 1) {

@@ -98,6 +98,7 @@ test('a catalog that is made again from both takes what a rule left out for neit
   await scene.until('found again', async () => (await copies(scene, small)).some === 'good');
   await scene.caughtUp();
   await idle(scene);
+  await scene.until('rebuilt', () => !scene.conditions().includes('catalog/rebuilding'));
   expect(await copies(scene, large)).toMatchObject({ state: 'stored', all: 'good', some: 'not-replicated-by-rule' });
   expect([holds(some, large), scene.archive.status().chain.lost, scene.conditions()]).toEqual([false, 0, []]);
 });

@@ -679,7 +679,11 @@ export class Invariants {
     for (const versionHash of truth.contents.keys()) {
       if (this.#saved.has(versionHash) || !followed.has(versionHash)) continue;
       if (disk.refuses(versionHash) && !isTaken) continue;
-      this.#chanceMs.set(versionHash, (this.#chanceMs.get(versionHash) ?? 0) + seconds * 1_000);
+      const chanceMs = (this.#chanceMs.get(versionHash) ?? 0) + seconds * 1_000;
+      this.#chanceMs.set(versionHash, chanceMs);
+      const isOwed = chanceMs > CHANCE_MS && truth.mined().has(versionHash) && !truth.touched.has(versionHash);
+      const isHere = isOwed && life.catalog.find(versionHash).some(({ state }) => state !== 'seen');
+      if (isOwed && !isHere) this.#fail('missed', `${versionHash} could be had for two hours, and was not`);
     }
   }
 

@@ -640,9 +640,11 @@ export class Invariants {
     );
   }
 
-  /** Nodes that answer, and have answered, and list it. */
+  /** Nodes that answer truly, and have answered, and list it. */
   #listing({ versionHash }: ContentName): SimulatedNode[] {
-    return this.#simulation.nodes.filter((node) => !node.isAway && !this.#isNew(node) && node.has(versionHash));
+    return this.#simulation.nodes.filter(
+      (node) => !node.isAway && node.fault === null && !this.#isNew(node) && node.has(versionHash),
+    );
   }
 
   async #checkGiven(name: ContentName, given: GivenBlob | NotGiven, isWithheld: boolean): Promise<void> {

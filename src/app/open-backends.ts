@@ -105,7 +105,7 @@ export function checkReplicas(required: number, counting: readonly string[], wit
   if (required <= taking.length) return;
   const others = withRule.length === 0 ? '' : ` A rule leaves blobs out at ${withRule.join(', ')}.`;
   throw invalid(
-    `HOLDFAST_REPLICAS_REQUIRED is ${required}, and ${taking.length} backends count for every blob (${taking.join(', ') || 'none'}).${others}`,
+    `HOLDFAST_REPLICAS_REQUIRED is ${required}; backends that count for every blob: ${taking.length} (${taking.join(', ') || 'none'}).${others}`,
     'Configure more backends that take every blob, or require fewer; a data folder counts in HOLDFAST_LOCAL_MODE=keep only.',
   );
 }

@@ -86,9 +86,9 @@ test('the start is refused, with what to do, unless as many backends as are requ
     expect.objectContaining({
       code: 'config/invalid',
       message:
-        'HOLDFAST_REPLICAS_REQUIRED is 2, and 1 backends count for every blob (s3). A rule leaves blobs out at ipfs.',
+        'HOLDFAST_REPLICAS_REQUIRED is 2; backends that count for every blob: 1 (s3). A rule leaves blobs out at ipfs.',
       hint: expect.stringContaining('Configure more backends that take every blob'),
     }),
   );
-  expect(() => checkReplicas(1, ['ipfs'], ['ipfs'])).toThrow('0 backends count for every blob (none)');
+  expect(() => checkReplicas(1, ['ipfs'], ['ipfs'])).toThrow('backends that count for every blob: 0 (none)');
 });

@@ -109,6 +109,6 @@ test('the start is refused where too few backends take every blob, with what to 
   await expect(scene.start(env)).rejects.toMatchObject({
     code: 'config/invalid',
     message:
-      'HOLDFAST_REPLICAS_REQUIRED is 2, and 1 backends count for every blob (all). A rule leaves blobs out at some.',
+      'HOLDFAST_REPLICAS_REQUIRED is 2; backends that count for every blob: 1 (all). A rule leaves blobs out at some.',
   });
 });

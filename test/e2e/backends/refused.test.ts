@@ -36,7 +36,7 @@ describe('a configuration of backends that cannot work ends with exit code 2 and
     const config = await configured({ backends: [backend(server)] });
     const ended = await refusal({ HOLDFAST_CONFIG: config, HOLDFAST_REPLICAS_REQUIRED: '2' });
     expect(ended, ended.stderr).toMatchObject({ code: 2 });
-    expect(ended.stderr).toContain('HOLDFAST_REPLICAS_REQUIRED is 2, and 1 backends count (s3:one)');
+    expect(ended.stderr).toContain('HOLDFAST_REPLICAS_REQUIRED is 2; backends that count for every blob: 1 (s3:one)');
   });
 
   test.each(['31 february', '61 * * * *', '0 0 31 2 *'])('a schedule that never comes: %s', async (schedule) => {

@@ -1,7 +1,7 @@
 export type { BatchWatch } from './batched-reads.ts';
 /** @deprecated The type is called RequestedBlob. This name goes with the next release. */
 export type { AnsweredBlob, RequestedBlob, RequestedBlob as WantedBlob } from './blob-answer.ts';
-export type { HeaderMembers as ShownHeader } from './chain-node.ts';
+export type { HeaderMembers as ShownHeader, SpentScript } from './chain-node.ts';
 export { type ClientOptions, createClient, type NodeClient } from './client.ts';
 export type { Decimal } from './decimal.ts';
 export { type NodeRelease, versionText } from './dialect-rules.ts';

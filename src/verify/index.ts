@@ -105,7 +105,7 @@ export {
   type Succession,
   type SuccessionStatement,
 } from './signed-statement.ts';
-export { parseTransaction, type Transaction, type TransactionOutput } from './transaction.ts';
+export { parseTransaction, type SpentOutput, type Transaction, type TransactionOutput } from './transaction.ts';
 export { type UnverifiedBlob, VerifiedBlob, verifyBlob } from './verified-blob.ts';
 export {
   type OccurrenceVerdict,

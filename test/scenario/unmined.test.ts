@@ -46,6 +46,7 @@ describe('an unmined transaction', () => {
     node.submitBlob(blob.bytes, { hashType: blob.hashType });
     scene.mine(2);
     await scene.caughtUp();
+    await scene.finalUpTo(node.chain.tip.height - 1);
     expect(await scene.record(blob.versionHash)).toMatchObject({ state: 'stored', occurrences: [{ state: 'final' }] });
   });
 

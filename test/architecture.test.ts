@@ -290,8 +290,6 @@ const LARGER: Readonly<Record<string, number>> = {
   // The composition root of one archive, and the server's own door: each names what it is made of.
   ArchiveModules: 12,
   HttpOptions: 12,
-  // Each asks everything that can tell one answer: this folder, the backends, the nodes and the chain.
-  TakeDownModules: 11,
 };
 const MOST = 6;
 

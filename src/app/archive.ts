@@ -64,7 +64,9 @@ import { TransactionLists } from '../reading/questions/transaction-lists.ts';
 import { WindowEntries } from '../reading/questions/window-entries.ts';
 import { WindowPictures } from '../reading/window-pictures.ts';
 import { TakeDowns } from '../reading/withhold/take-downs.ts';
-import { WithheldSayings } from '../reading/withhold/withheld-sayings.ts';
+import { WithheldPlaces } from '../reading/withhold/withheld-places.ts';
+import { WithheldReading } from '../reading/withhold/withheld-reading.ts';
+import { holdsEvidence, WithheldSayings } from '../reading/withhold/withheld-sayings.ts';
 import { Admissions } from '../replication/admissions.ts';
 import { bytesSources, recordStores } from '../replication/archive-sources.ts';
 import type { Backend } from '../replication/backend.ts';
@@ -196,6 +198,8 @@ export class Archive implements ArchiveView {
   readonly reader: Reader;
   /** Names that may not be served. */
   readonly takeDowns: TakeDowns;
+  /** The records of every archiver about such names. */
+  readonly withheldReading: WithheldReading;
   /** The chain as readers may query it. */
   readonly chainView: ChainView;
   /** State of the chain now. */
@@ -344,21 +348,11 @@ export class Archive implements ArchiveView {
       maintenance: new CatalogMaintenance(catalog, log),
       replication,
     });
-    this.takeDowns = new TakeDowns({
-      ...{
-        sayings,
-        catalog,
-        store,
-        replication,
-        records: [store],
-        evidence,
-        rehash,
-        custom,
-        poller,
-        conditions,
-        log,
-        clock,
-      },
+    const places = new WithheldPlaces(catalog, local, replication, custom, poller, clock);
+    this.takeDowns = new TakeDowns({ sayings, catalog, places, evidence, log, clock });
+    this.withheldReading = new WithheldReading({
+      ...{ sayings, places, takeDowns: this.takeDowns, conditions, clock },
+      stores: [store, ...sites.map((site) => site.store)].filter(holdsEvidence),
       withheldFile: options.withheldFile ?? null,
     });
     const own = new OwnPlaces(store, sites, catalog, verifier, held, catalogRebuild);
@@ -406,14 +400,14 @@ export class Archive implements ArchiveView {
 
   /** Works until the signal aborts; resolves when everything under way has ended. */
   async run(signal: AbortSignal): Promise<void> {
-    const withheldKnown = this.takeDowns.firstReading(signal);
+    const withheldKnown = this.withheldReading.first(signal);
     await Promise.all([
       this.#placeWhatIsHere(withheldKnown, signal),
       this.#replication.run(signal),
       this.#poller.run(signal),
       withheldKnown.then(() => this.#fetcher.run(signal)),
       this.#runChain(signal),
-      this.takeDowns.run(signal),
+      this.withheldReading.run(signal),
       this.#customWorker.run(signal),
       withheldKnown.then(() => this.#rescue.run(signal)),
     ]);
@@ -527,7 +521,7 @@ export class Archive implements ArchiveView {
       backends: this.#replication.status(),
       peers: this.#peers.map(({ status }) => status),
       attested: this.attestor.summary,
-      withheld: this.takeDowns.status,
+      withheld: this.withheldReading.status,
       smallestSlackSeconds: slack,
       conditions: eachOnce(this.standing().map(({ subject: _, ...condition }) => condition)),
     };

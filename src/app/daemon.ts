@@ -251,7 +251,7 @@ async function prepareAlone({ folder, archive, node, backends }: Opened, signal:
   signal.throwIfAborted();
   if (genesis !== null && bound !== null && genesis !== bound) throw otherChain(node.name, genesis, bound);
   await refuseOtherChains(backends, genesis);
-  await archive.takeDowns.firstReading(signal);
+  await archive.withheldReading.first(signal);
 }
 
 /** Upkeep asks no node: its commands work without one. */

@@ -4,6 +4,9 @@ import { type ContentName, HASH_TYPES } from '../../core/blob/ids.ts';
 import { namesIn } from '../../core/blob/name-list.ts';
 import { unreadable } from './withheld-records.ts';
 
+/** Author of the take-downs in the configured list. */
+export const FILE = 'file';
+
 /**
  * A file of names that the operator configured, one a line, as `namesIn` reads them. A name of 64 characters means either hash
  * type. Throws `StorageError`.

@@ -4,9 +4,16 @@ import type { WithheldEntry } from '../../catalog/withheld-ledger.ts';
 import type { ContentName } from '../../core/blob/ids.ts';
 import type { BackendHandle } from '../../replication/backend-handle.ts';
 import type { DamageWatch } from '../../replication/damage-watch.ts';
+import type { ObjectStore } from '../../storage/object-store.ts';
 import { type WithheldRecordStore, withheldRecordsIn } from './withheld-records.ts';
 
-/** Takes over other archivers' take-downs into the catalog: from then on the content is not served. */
+export interface TakeDownSummary {
+  readonly count: number;
+  /** Archivers whose records are in force besides this archiver's own. */
+  readonly others: readonly string[];
+}
+
+/** The take-downs that archivers record, taken over into the catalog: from then on the content is not served. */
 export class WithheldSayings {
   readonly archiverId: string;
   readonly #catalog: Catalog;
@@ -18,10 +25,15 @@ export class WithheldSayings {
     this.#damage = damage;
   }
 
+  get summary(): TakeDownSummary {
+    const { count, archivers } = this.#catalog.withheld.summary;
+    return { count, others: archivers.filter((archiver) => archiver !== this.archiverId) };
+  }
+
   /** Before a backend is used for the first time: nothing that may not lie there is put there. Throws `StorageError`. */
   async readFrom(site: BackendHandle, signal: AbortSignal): Promise<void> {
     const { store } = site;
-    if (store.properties.holds.has('evidence')) this.recordNew(await this.saidBy(store, signal));
+    if (holdsEvidence(store)) this.recordNew(await this.saidBy(store, signal));
   }
 
   async saidBy(store: WithheldRecordStore, signal: AbortSignal): Promise<WithheldEntry[]> {
@@ -47,6 +59,17 @@ export class WithheldSayings {
   }
 
   /**
+   * Ends the take-downs of other archivers that are in none of all the records that were read. Returns the names that are no
+   * longer withheld.
+   */
+  endUnsaid(said: readonly WithheldEntry[], nowMs: number): ContentName[] {
+    const keys = new Set(said.map(keyOf));
+    const { withheld } = this.#catalog;
+    const ended = withheld.list().filter((entry) => entry.archiver !== this.archiverId && !keys.has(keyOf(entry)));
+    return withheld.revoke(ended, false, nowMs);
+  }
+
+  /**
    * The latest record of another archiver counts; this archiver's own entries come from the catalog, not from a
    * backend.
    */
@@ -64,4 +87,13 @@ export class WithheldSayings {
     if (archiver !== this.archiverId) return false;
     return isRevocation(this.#catalog.evidence.find(withheldPath(name)));
   }
+}
+
+/** Whether a store has names for the records of archivers. */
+export function holdsEvidence({ properties }: ObjectStore): boolean {
+  return properties.holds.has('evidence');
+}
+
+function keyOf({ hashType, versionHash, archiver }: WithheldEntry): string {
+  return `${hashType}/${versionHash}/${archiver}`;
 }

@@ -3,6 +3,8 @@ import { expect, test } from 'vitest';
 import { withheldPath } from '../../../src/catalog/withheld-document.ts';
 import { createLogger } from '../../../src/core/observability/logger.ts';
 import { TakeDowns } from '../../../src/reading/withhold/take-downs.ts';
+import { WithheldPlaces } from '../../../src/reading/withhold/withheld-places.ts';
+import { WithheldReading } from '../../../src/reading/withhold/withheld-reading.ts';
 import type { WithheldRecordStore } from '../../../src/reading/withhold/withheld-records.ts';
 import { WithheldSayings } from '../../../src/reading/withhold/withheld-sayings.ts';
 import { parseRecordPath } from '../../../src/storage/record-path.ts';
@@ -16,22 +18,25 @@ const BLOB = sampleBlob('taken down', 200);
 async function scene(records: readonly WithheldRecordStore[] = []) {
   const backend = new MemoryBackend('s3');
   const scene = await replicationScene({ backends: [backend] });
-  const { replication, catalog, store, rehash, custom, damage, conditions, clock } = scene;
+  const { replication, catalog, local, custom, damage, conditions, time } = scene;
   await replication.admit(NEVER);
   await scene.spool(BLOB);
   await replication.drain(['s3'], NEVER);
+  const sayings = new WithheldSayings('aa'.repeat(8), catalog, damage);
+  const places = new WithheldPlaces(catalog, local, replication, custom, { forget: () => {} }, time);
   const takeDowns = new TakeDowns({
-    ...{ catalog, store, replication, rehash, custom, conditions },
-    sayings: new WithheldSayings('aa'.repeat(8), catalog, damage),
-    withheldFile: null,
-    records,
+    ...{ sayings, catalog, places },
     evidence: { deliverNow: async () => new Map() },
-    poller: { forget: () => {} },
     log: createLogger('fatal', { write: () => {} }),
-    clock: { wallMs: () => clock.wallMs, steadyMs: () => clock.steadyMs },
+    clock: time,
+  });
+  const reading = new WithheldReading({
+    ...{ sayings, places, takeDowns, conditions, clock: time },
+    stores: records,
+    withheldFile: null,
   });
   const state = () => catalog.find(BLOB.versionHash).map((entry) => entry.state);
-  return { backend, takeDowns, clock, state, catalog, damage, conditions };
+  return { backend, takeDowns, reading, clock: scene.clock, state, catalog, damage, conditions };
 }
 
 test('a revocation in the middle of a purge never finds what is deleted after it', async () => {
@@ -55,7 +60,7 @@ test('a revocation in the middle of a purge never finds what is deleted after it
 });
 
 test('an entry that was revoked while another one was purged is left where it is', async () => {
-  const { backend, takeDowns, clock, state } = await scene();
+  const { backend, takeDowns, reading, clock, state } = await scene();
   const other = sampleBlob('another', 100);
   backend.before = (operation) => {
     if (operation === 'delete') throw refusal('s3');
@@ -75,7 +80,7 @@ test('an entry that was revoked while another one was purged is left where it is
     begun.resolve(takeDowns.revoke(nameOf(BLOB), NEVER));
   };
   const stopping = new AbortController();
-  const running = takeDowns.run(stopping.signal);
+  const running = reading.run(stopping.signal);
   await await begun.promise;
   // Behind the purge of the first one, which had been on the list.
   await takeDowns.revoke({ ...nameOf(other) }, NEVER);
@@ -104,13 +109,13 @@ test('names that one source withholds are in force while the next one does not a
     get: async () => null,
   };
   const stopping = new AbortController();
-  const { takeDowns, state } = await scene([first, silent]);
-  const reading = takeDowns.refresh(stopping.signal);
+  const { takeDowns, reading, state } = await scene([first, silent]);
+  const refreshing = reading.refresh(stopping.signal);
   await asked.promise;
   expect(takeDowns.list().map(({ reason }) => reason)).toEqual(['told to']);
   expect(state()).toEqual(['seen']);
   stopping.abort();
-  await expect(reading).rejects.toThrow();
+  await expect(refreshing).rejects.toThrow();
 });
 
 test('a new catalog that took the record of an own take-down over keeps it in force, and a revoked one revoked', async () => {
@@ -124,15 +129,15 @@ test('a new catalog that took the record of an own take-down over keeps it in fo
     },
     get: async () => Buffer.from(JSON.stringify(document)),
   };
-  const { takeDowns, catalog } = await scene([folder]);
+  const { takeDowns, reading, catalog } = await scene([folder]);
   const revoked = JSON.stringify({ ...document, revokedAt: '2026-01-02T00:00:00.000Z' });
   catalog.losses.adoptEvidence([{ path: below, document: revoked }]);
-  await takeDowns.refresh(NEVER);
+  await reading.refresh(NEVER);
   expect(takeDowns.list()).toEqual([]);
 
-  const { takeDowns: others, catalog: another } = await scene([folder]);
+  const { takeDowns: others, reading: otherReading, catalog: another } = await scene([folder]);
   another.losses.adoptEvidence([{ path: below, document: JSON.stringify(document) }]);
-  await others.refresh(NEVER);
+  await otherReading.refresh(NEVER);
   expect(others.list().map(({ archiver, reason }) => [archiver, reason])).toEqual([[own, 'told to']]);
 });
 
@@ -159,12 +164,58 @@ test('a reason that another archiver publishes later is published here too', asy
       return new TextEncoder().encode(JSON.stringify(document));
     },
   };
-  const { takeDowns, catalog } = await scene([theirs]);
-  await takeDowns.refresh(NEVER);
+  const { reading, catalog } = await scene([theirs]);
+  await reading.refresh(NEVER);
   expect([catalog.withheld.has(BLOB), catalog.withheld.publicReason(BLOB)]).toEqual([true, null]);
   publicReason = 'A court in X said so.';
-  await takeDowns.refresh(NEVER);
+  await reading.refresh(NEVER);
   expect(catalog.withheld.publicReason(BLOB)).toBe('A court in X said so.');
+});
+
+test('a blob that its author withholds no more is located at each place, and is stored again', async () => {
+  const path = parseRecordPath(`audit/${'bb'.repeat(8)}/withheld/${BLOB.hashType}/${BLOB.versionHash}.json`);
+  const document = { format: 1, ...nameOf(BLOB), reason: 'told to', at: '2026-01-01T00:00:00.000Z', revokedAt: null };
+  let isSaid = true;
+  const theirs: WithheldRecordStore = {
+    id: 'theirs',
+    async *list() {
+      if (isSaid) yield { path, sizeBytes: 1 };
+    },
+    get: async () => Buffer.from(JSON.stringify(document)),
+  };
+  const { backend, reading, catalog, state } = await scene([theirs]);
+  await reading.refresh(NEVER);
+  expect([catalog.withheld.has(BLOB), reading.status.others, state()]).toEqual([true, ['bb'.repeat(8)], ['seen']]);
+  isSaid = false;
+  backend.asked.length = 0;
+  await reading.refresh(NEVER);
+  expect([catalog.withheld.has(BLOB), reading.status.others, state()]).toEqual([false, [], ['stored']]);
+  expect(backend.asked).toEqual([`get ${BLOB.hashType}/${BLOB.versionHash}`]);
+});
+
+test('a purge that was cut short behind its record is carried out by the next reading', async () => {
+  const { backend, takeDowns, reading, catalog } = await scene();
+  const killed = new AbortController();
+  backend.before = (operation) => {
+    if (operation !== 'delete') return;
+    killed.abort();
+    killed.signal.throwIfAborted();
+  };
+  const how = { reason: 'told to', publicReason: null, purge: true };
+  await expect(takeDowns.withhold(nameOf(BLOB), how, killed.signal)).rejects.toThrow();
+  expect([catalog.withheld.has(BLOB), backend.blobs.size]).toEqual([true, 1]);
+
+  const purged = Promise.withResolvers<void>();
+  backend.before = (operation) => {
+    if (operation === 'delete') purged.resolve();
+  };
+  const stopping = new AbortController();
+  const running = reading.run(stopping.signal);
+  await purged.promise;
+  await takeDowns.purgeWhatIsLeft(NEVER);
+  stopping.abort();
+  await running;
+  expect(backend.blobs.size).toBe(0);
 });
 
 test('a copy that was purged during a search is not called damaged', async () => {
@@ -184,11 +235,11 @@ test('a backend that is told of already is not told of again for what it withhol
     },
     get: async () => null,
   };
-  const { takeDowns, conditions } = await scene([records]);
+  const { reading, conditions } = await scene([records]);
   conditions.setError('backend:s3', gone, false);
-  expect(await takeDowns.refresh(NEVER)).toBe(false);
+  expect(await reading.refresh(NEVER)).toBe(false);
   expect([conditions.has('withheld'), conditions.all()]).toMatchObject([false, [{ code: 'storage/no-bucket' }]]);
   conditions.set('backend:s3', null);
-  expect(await takeDowns.refresh(NEVER)).toBe(false);
+  expect(await reading.refresh(NEVER)).toBe(false);
   expect(conditions.has('withheld')).toBe(true);
 });

@@ -1,20 +1,6 @@
 import type { MarkState } from './window.ts';
 
-/** Names of the states, in the order of the legend. */
-export const STATE_WORDS: Readonly<Record<MarkState, string>> = {
-  final: 'stored, final',
-  stored: 'stored',
-  spooled: 'spooled',
-  seen: 'not here yet',
-  'at-risk': 'at risk',
-  lost: 'lost',
-  withheld: 'withheld',
-  custom: 'custom, unverified',
-  'not-archived-by-rule': 'not archived by rule',
-  unknown: 'unknown',
-};
-
-/** The states that the legend and the table name. */
+/** The states that the legend and the table name, in their order. */
 export const SHOWN_STATES = [
   'final',
   'stored',
@@ -26,6 +12,20 @@ export const SHOWN_STATES = [
   'custom',
   'not-archived-by-rule',
 ] as const satisfies readonly MarkState[];
+
+/** Names of the states. The type has every state of the legend: code that names a state which is missing there does not compile. */
+export const STATE_WORDS: Readonly<Record<(typeof SHOWN_STATES)[number] | 'unknown', string>> = {
+  final: 'stored, final',
+  stored: 'stored',
+  spooled: 'spooled',
+  seen: 'not here yet',
+  'at-risk': 'at risk',
+  lost: 'lost',
+  withheld: 'withheld',
+  custom: 'custom, unverified',
+  'not-archived-by-rule': 'not archived by rule',
+  unknown: 'unknown',
+};
 
 const number = new Intl.NumberFormat('en');
 const twoDigits = new Intl.NumberFormat('en', { maximumSignificantDigits: 2 });

@@ -12,6 +12,7 @@ const STARTED_BY: ReadonlyMap<string, string> = new Map([
   ['servers/nginx-server.ts', 'nginx'],
   ['helm/rendered-chart.ts', 'Helm'],
   ['servers/python-package.ts', 'a Python package'],
+  ['servers/slow-readers.ts', 'Python'],
   ['servers/docker-engine.ts', 'a Docker engine'],
   ['page/chromium.ts', 'a browser'],
   ['ops/with-command.ts', 'a program of the system'],

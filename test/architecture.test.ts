@@ -163,13 +163,18 @@ describe('the permissions of rooms', () => {
     ]);
   });
 
-  test.each(['Catalog.open(', 'new Archive(', 'createHttpServer(', 'createBlobNode(', 'new RehashRule('])(
+  test.each(['Catalog.open(', 'new Archive(', 'createLocalServer(', 'createBlobNode(', 'new RehashRule('])(
     'daemon.ts is the only composition root: no other file says %s',
     (words) => {
       const saying = SOURCE_FILES.filter(({ code }) => code.replaceAll(`function ${words}`, '').includes(words));
       expect(paths(saying)).toEqual(['src/app/daemon.ts']);
     },
   );
+
+  test('a port is served by the composition root of the archive, and by that of the reader without a catalog', () => {
+    const serving = SOURCE_FILES.filter(({ code }) => /(?<!function )\bcreateHttpServer\(/.test(code));
+    expect(paths(serving)).toEqual(['src/app/daemon.ts', 'src/app/serve.ts']);
+  });
 
   test('only the room verify makes a VerifiedBlob, in one file', () => {
     const making = SOURCE_FILES.filter(({ code }) =>
@@ -287,9 +292,8 @@ describe('one loop, one backoff, one clock', () => {
 
 /** Objects of parts that take more than six services, and how many each may take: both may only become fewer. */
 const LARGER: Readonly<Record<string, number>> = {
-  // The composition root of one archive, and the server's own door: each names what it is made of.
+  // The composition root of one archive: it names what it is made of.
   ArchiveModules: 12,
-  HttpOptions: 12,
 };
 const MOST = 6;
 

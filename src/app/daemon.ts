@@ -43,6 +43,7 @@ import { declareBackendMetrics, declareVolumeMetrics } from '../storage/metrics.
 import { RehashRule } from '../verify/verified-blob.ts';
 import { logActivity } from './activity-log.ts';
 import { Archive } from './archive.ts';
+import { archiveRoutes } from './archive-routes.ts';
 import { tellsBatches } from './batch-refusal.ts';
 import { LiveSettings } from './live-settings.ts';
 import { declareArchiveMetrics } from './metrics.ts';
@@ -106,7 +107,6 @@ interface Opened {
   readonly live: LiveSettings;
   readonly conditions: ConditionBoard;
   readonly archiverId: string;
-  /** Blobs that readers ask for often: before anything is called lost, it is looked for there. */
 }
 
 type Closing = (() => Promise<void> | void)[];
@@ -304,22 +304,22 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     });
     const passThrough = openPassThrough(live, settings.httpFacadePassThrough);
     closing.push(() => passThrough?.close());
-    const served: Omit<HttpOptions, 'host' | 'port'> = {
-      clock: SYSTEM_CLOCK,
-      words: publicWords([
-        ...nodeNames.map((address, index) => ({ name: `node-${index + 1}`, addresses: [address] })),
-        ...peerNames,
-        ...backendPlaces(settings),
-        { name: 'the data folder', addresses: [folder.path] },
-      ]),
-      window: archive.windowView,
+    const words = publicWords([
+      ...nodeNames.map((address, index) => ({ name: `node-${index + 1}`, addresses: [address] })),
+      ...peerNames,
+      ...backendPlaces(settings),
+      { name: 'the data folder', addresses: [folder.path] },
+    ]);
+    const httpMetrics = declareHttpMetrics(metrics);
+    const onServerError: HttpOptions['onServerError'] = (error, requestId) =>
+      log.error({ error, requestId }, 'a request failed unexpectedly');
+    const access = await readAccess(settings);
+    const routes = archiveRoutes(archive, {
+      words,
       learnsSenders: learnsSenders(settings),
-      inventory: archive.inventory,
-      attestations: archive.attestor,
-      receipts: archive.receipts,
+      facadeDialect: settings.httpFacadeDialect,
       passThrough,
       page: openPage(log.child({ room: 'page' })),
-      ...(await readAccess(settings)),
       admin: {
         jobs,
         takeDowns: archive.takeDowns,
@@ -327,15 +327,16 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
         drain: archive.drainWith(jobs),
         levels: options.levels ?? null,
       },
-      metrics: declareHttpMetrics(metrics),
-      onServerError: (error, requestId) => log.error({ error, requestId }, 'a request failed unexpectedly'),
-    };
+      metrics: httpMetrics,
+      onServerError,
+    });
+    const door = { ...access, clock: SYSTEM_CLOCK, words, metrics: httpMetrics, onServerError };
     const { httpHost: host, httpPort: port } = settings;
-    const http = await createHttpServer(archive, archive.chainView, { ...served, host, port });
+    const http = await createHttpServer(routes, { ...door, host, port });
     closing.push(async () => {
       await http.close();
     });
-    const local = await createLocalServer(archive, archive.chainView, served);
+    const local = await createLocalServer(routes, door);
     closing.push(async () => {
       await local.close();
     });
@@ -359,7 +360,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
       url,
       archive,
       reload: async (now) => {
-        const [tokens, keys] = await Promise.all([rereadTokens(served), live.prepare(now)]);
+        const [tokens, keys] = await Promise.all([rereadTokens(access), live.prepare(now)]);
         return [...tokens(), ...keys()];
       },
       stop: () => {

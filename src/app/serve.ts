@@ -5,7 +5,20 @@ import type { Logger } from '../core/observability/logger.ts';
 import { MetricsRegistry } from '../core/observability/metrics.ts';
 import { SYSTEM_CLOCK } from '../core/time/clock.ts';
 import { createNodeHasher, HashThread } from '../hashing/index.ts';
-import { createReaderServer, declareHttpMetrics, publicWords, readAccess, rereadTokens } from '../http/index.ts';
+import {
+  createHttpServer,
+  declareHttpMetrics,
+  metricsRoutes,
+  pageRoutes,
+  provenRoutes,
+  publicWords,
+  type ReaderView,
+  readAccess,
+  rereadTokens,
+  statusRoutes,
+  windowRoutes,
+  withoutCatalogRoutes,
+} from '../http/index.ts';
 import { BlobCache } from '../reading/blob-cache.ts';
 import { ProvenReader } from '../reading/proven-reader.ts';
 import { ArchiverUpstream } from '../reading/stateless/archiver-upstream.ts';
@@ -77,36 +90,44 @@ export async function startReader({ settings, version, log }: ReaderOptions): Pr
     const bytes = new BackendBytes(sites, archiver, SYSTEM_CLOCK);
     const reader = new ProvenReader(withheld, new BlobCache(settings.httpCacheBytes, SYSTEM_CLOCK), bytes);
     const stateless = new StatelessReader(withheld, reader, sites, archiver);
-    const http = await createReaderServer(
-      {
-        reader,
-        proofs: stateless.proofs.bind(stateless),
-        record: stateless.record.bind(stateless),
-        status: () => ({
-          version,
-          role: 'reader',
-          archiver: archiver === null ? null : { reachable: !archiver.isAway },
-          backends: sites.map(({ id, isLeftAlone }) => ({
-            id,
-            state: isLeftAlone ? 'left-alone' : 'good',
-          })),
-          conditions: conditions.all(),
-        }),
-      },
-      {
-        host: settings.httpHost,
-        port: settings.httpPort,
-        clock: SYSTEM_CLOCK,
-        words: publicWords([
-          ...backendPlaces(settings),
-          ...(archiverUrl === null ? [] : [{ name: 'the archiver', addresses: [archiverUrl] }]),
-        ]),
-        page: openPage(log.child({ room: 'page' })),
-        ...access,
-        metrics: declareHttpMetrics(metrics),
-        onServerError: (error, requestId) => log.error({ error, requestId }, 'a request failed unexpectedly'),
-      },
-    );
+    const view: ReaderView = {
+      reader,
+      proofs: stateless.proofs.bind(stateless),
+      record: stateless.record.bind(stateless),
+      status: () => ({
+        version,
+        role: 'reader',
+        archiver: archiver === null ? null : { reachable: !archiver.isAway },
+        backends: sites.map(({ id, isLeftAlone }) => ({
+          id,
+          state: isLeftAlone ? 'left-alone' : 'good',
+        })),
+        conditions: conditions.all(),
+      }),
+    };
+    const words = publicWords([
+      ...backendPlaces(settings),
+      ...(archiverUrl === null ? [] : [{ name: 'the archiver', addresses: [archiverUrl] }]),
+    ]);
+    const httpMetrics = declareHttpMetrics(metrics);
+    // In the order of their description.
+    const routes = [
+      ...provenRoutes(view),
+      ...statusRoutes(view, SYSTEM_CLOCK),
+      ...metricsRoutes(httpMetrics, words),
+      ...windowRoutes(null),
+      ...pageRoutes(openPage(log.child({ room: 'page' }))),
+      ...withoutCatalogRoutes(view, SYSTEM_CLOCK),
+    ];
+    const http = await createHttpServer(routes, {
+      host: settings.httpHost,
+      port: settings.httpPort,
+      clock: SYSTEM_CLOCK,
+      words,
+      ...access,
+      metrics: httpMetrics,
+      onServerError: (error, requestId) => log.error({ error, requestId }, 'a request failed unexpectedly'),
+    });
     closing.push(async () => {
       await http.close();
     });

@@ -1,5 +1,4 @@
 import type { HttpOptions } from './config.ts';
-import type { FacadeDialect } from './rpc/blob-calls.ts';
 import { TokenList } from './token-list.ts';
 
 /** The operator's settings about clients, as the configuration spells it. */
@@ -10,8 +9,6 @@ export interface AccessSettings {
   readonly httpAdminTokensFile: string | null;
   readonly httpRatePerSecond: number;
   readonly httpConcurrentPerClient: number;
-  readonly httpFacadeDialect: FacadeDialect;
-  readonly httpCacheBytes: number;
 }
 
 /**
@@ -32,13 +29,12 @@ export async function rereadTokens(access: Pick<HttpOptions, 'readTokens' | 'adm
 /** @throws HttpError `http/bad-tokens-file` */
 export async function readAccess(
   settings: AccessSettings,
-): Promise<Pick<HttpOptions, 'trustProxy' | 'readTokens' | 'adminTokens' | 'facadeDialect' | 'limits'>> {
+): Promise<Pick<HttpOptions, 'trustProxy' | 'readTokens' | 'adminTokens' | 'limits'>> {
   const { httpTrustProxy: proxies, httpReadTokensFile: read, httpAdminTokensFile: admin } = settings;
   return {
     trustProxy: proxies === null ? null : /^\d+$/.test(proxies) ? Number(proxies) : proxies.split(/[\s,]+/),
     readTokens: read === null ? null : await TokenList.read(read),
     adminTokens: admin === null ? null : await TokenList.read(admin),
-    facadeDialect: settings.httpFacadeDialect,
     limits: { ratePerSecond: settings.httpRatePerSecond, concurrentPerClient: settings.httpConcurrentPerClient },
   };
 }

@@ -1,45 +1,29 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { codeOf } from '../core/blob/errors.ts';
 import { withinMemory } from '../core/memory-share.ts';
-import type { ArchiveView } from '../view/archive-view.ts';
-import type { ChainView } from '../view/chain-view.ts';
-import { adminRoutes } from './admin/admin-routes.ts';
 import type { Answer } from './answer.ts';
 import { AnswerBudget, type BudgetShare } from './answer-budget.ts';
-import { attestationRoutes } from './attestation.ts';
-import { blobRoutes } from './blobs.ts';
-import { chainRoutes } from './chain.ts';
 import { ClientLimits, clientOf } from './client-limits.ts';
-import { compatibilityRoutes } from './compatibility.ts';
 import { DEFAULT_HTTP_LIMITS, type HttpOptions } from './config.ts';
-import { customRoute } from './custom.ts';
-import { EventListeners } from './event-listeners.ts';
-import { facadeRoutes } from './facade.ts';
 import { FairTurns } from './fair-turns.ts';
 import { closeBehindBody, createFramework } from './framework.ts';
 import { bodyBytesOf, gateAnswer, isWaitingForLeave, patternOf } from './gate.ts';
-import { bodyOf, handlerOf, type PaceOf, type Report, type ShareOf } from './handle-request.ts';
-import { inventoryRoutes } from './inventory.ts';
-import { metricsRoutes } from './metrics.ts';
+import { bodyOf, handlerOf, type PaceOf, type ShareOf } from './handle-request.ts';
 import { OpenConnections } from './open-connections.ts';
 import { connectionsWithin } from './open-files.ts';
-import { DESCRIPTION_PATH, openapiRoutes } from './openapi.ts';
+import { OpenStreams } from './open-streams.ts';
+import { DESCRIPTION_PATH, withDescription } from './openapi.ts';
 import { Pace, SMALL_PART_BYTES } from './pace.ts';
-import { pageRoutes } from './page.ts';
 import { PartMemory } from './part-memory.ts';
 import { problemAnswer } from './problem.ts';
-import { ALL_WORDS, inWords } from './public-words.ts';
-import { type ReaderView, readerRoutes } from './reader-routes.ts';
-import { receiptRoutes } from './receipts.ts';
+import { ALL_WORDS } from './public-words.ts';
 import { isTooLate, refuseConnection, refuseTunnel } from './refused-connection.ts';
+import { guarded } from './report.ts';
 import { FACADE_PATH, type RequestCount, type Route, type RouteAccess } from './route.ts';
 import { sendAnswer } from './send-answer.ts';
-import { statusRoutes } from './status.ts';
 import { streamHandlerOf } from './stream-request.ts';
 import { internalError } from './thrown.ts';
 import type { TokenList } from './token-list.ts';
-import { type LiveWindow, windowRoutes } from './window.ts';
-import { WindowFeed } from './window-feed.ts';
 
 export interface HttpApp {
   readonly fastify: FastifyInstance;
@@ -47,24 +31,17 @@ export interface HttpApp {
   readonly budget: AnswerBudget;
 }
 
-/** Everything but the listening: tests put requests into it without a socket. */
-export function createHttpApp(view: ArchiveView, chain: ChainView, options: HttpOptions): HttpApp {
-  const live = liveWindow(view, options);
-  return appOf(routesOf(view, chain, options, live), options, () => live?.listeners.close());
-}
-
-/** A reader without a catalog. */
-export function createReaderApp(reader: ReaderView, options: HttpOptions): HttpApp {
-  return appOf(readerRoutes(reader, options), options, () => undefined);
-}
-
-/** `endStreams` is called when the server stops: answers that go on by themselves are to end then. */
-function appOf(routes: readonly Route[], options: HttpOptions, endStreams: () => void): HttpApp {
+/**
+ * Everything but the listening: tests put requests into it without a socket. The routes are described in their order, by a
+ * route of its own.
+ */
+export function createHttpApp(given: readonly Route[], options: HttpOptions): HttpApp {
+  const routes = withDescription(given);
   const limits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
   const { clock } = options;
   const budget = new AnswerBudget(withinMemory(limits.answerBytes), limits.answerWaitMs, clock);
   options.metrics?.watch(options.isLocal === true ? 'socket' : 'port', budget);
-  const report = reporter(options);
+  const report = guarded(options.onServerError);
   const app = createFramework(limits, options, (error, socket) => {
     const isTaken = isTooLate(error) ? connections.hasBegun(socket) : connections.isAnswering(socket);
     refuseConnection(error, socket, isTaken);
@@ -107,10 +84,11 @@ function appOf(routes: readonly Route[], options: HttpOptions, endStreams: () =>
     else reply.header('connection', 'close');
     return sendAnswer(reply, refused ?? internalError());
   });
+  const streams = new OpenStreams();
   for (const route of routes) {
     const { stream, countRequests } = route;
-    const answering = handlerOf(route, shareOf, paceOf, report);
-    const handler = stream === undefined ? answering : streamHandlerOf(stream, answering, report);
+    const answering = handlerOf(route, shareOf, paceOf, report, options.isLocal ?? false);
+    const handler = stream === undefined ? answering : streamHandlerOf(stream, answering, streams, report);
     const method = route.verb === 'GET' ? ['GET', 'HEAD'] : [route.verb];
     app.route({
       method,
@@ -121,7 +99,7 @@ function appOf(routes: readonly Route[], options: HttpOptions, endStreams: () =>
     });
   }
   app.addHook('preClose', (done) => {
-    endStreams();
+    streams.close();
     done();
   });
   return { fastify: app, connections, budget };
@@ -137,75 +115,6 @@ function countAnswers(app: FastifyInstance, routes: readonly Route[], { metrics 
     if (!listened) metrics.answered(route, request.method, reply.statusCode, reply.elapsedTime / 1_000);
     done();
   });
-}
-
-function liveWindow(view: ArchiveView, options: HttpOptions): LiveWindow | null {
-  const { window, clock } = options;
-  if (window === undefined || window === null) return null;
-  const report = reporter(options);
-  const words = options.words ?? ALL_WORDS;
-  // One picture is made for all who listen, so it is made for the public.
-  const feed = new WindowFeed({ status: () => inWords(view.status(), words) }, window, clock.wallMs);
-  const limits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
-  const listeners = new EventListeners(feed, limits, (error) => report(error, 'events'), clock);
-  return { feed, listeners, learnsSenders: options.learnsSenders ?? false };
-}
-
-/** Every route, in the order in which the description names them. */
-export function routesOf(
-  view: ArchiveView,
-  chain: ChainView,
-  {
-    clock,
-    facadeDialect,
-    metrics,
-    page,
-    inventory,
-    attestations,
-    receipts,
-    admin,
-    passThrough,
-    words,
-    isLocal,
-  }: Pick<
-    HttpOptions,
-    | 'clock'
-    | 'facadeDialect'
-    | 'metrics'
-    | 'page'
-    | 'inventory'
-    | 'attestations'
-    | 'receipts'
-    | 'admin'
-    | 'passThrough'
-    | 'words'
-    | 'isLocal'
-  >,
-  live: LiveWindow | null = null,
-): Route[] {
-  const routes = [
-    ...blobRoutes(view),
-    ...chainRoutes(view, chain),
-    ...statusRoutes(view, clock),
-    ...(metrics === undefined ? [] : metricsRoutes(metrics, words)),
-    ...windowRoutes(live),
-    ...(page === undefined || page === null ? [] : pageRoutes(page)),
-    customRoute(view.reader),
-    ...(inventory === undefined ? [] : inventoryRoutes(inventory)),
-    ...(attestations === undefined ? [] : attestationRoutes(attestations)),
-    ...(receipts === undefined ? [] : receiptRoutes(receipts)),
-    ...compatibilityRoutes(view.reader, chain),
-    ...facadeRoutes(
-      view,
-      chain,
-      facadeDialect ?? 'syscoin-5',
-      clock,
-      passThrough ?? null,
-      isLocal === true ? ALL_WORDS : words,
-    ),
-    ...(admin === undefined ? [] : adminRoutes(admin, isLocal === true)),
-  ];
-  return [...routes, ...openapiRoutes(routes)];
 }
 
 /** Larger answers hold blobs and listings, which name no place. */
@@ -365,15 +274,4 @@ function refusedBody(error: unknown): Answer | null {
     default:
       return null;
   }
-}
-
-/** A callback that throws must not cost the client its answer; it has no other way to tell. */
-function reporter({ onServerError }: HttpOptions): Report {
-  return (error, requestId) => {
-    try {
-      onServerError(error, requestId);
-    } catch {
-      // Nothing is left to report to.
-    }
-  };
 }

@@ -1,14 +1,6 @@
 import type { Clock } from '../core/time/clock.ts';
-import type { AttestationView } from '../view/attestation-view.ts';
-import type { InventoryView } from '../view/inventory-view.ts';
-import type { ReceiptView } from '../view/receipt-view.ts';
-import type { WindowView } from '../view/window-view.ts';
-import type { AdminView } from './admin/admin-view.ts';
 import type { HttpMetrics } from './metrics.ts';
-import type { PageSource } from './page.ts';
 import type { PublicWords } from './public-words.ts';
-import type { FacadeDialect } from './rpc/blob-calls.ts';
-import type { NodePassThrough } from './rpc/pass-through.ts';
 import type { TokenList } from './token-list.ts';
 
 /** Bounds on what clients can make the server hold. */
@@ -31,12 +23,6 @@ export interface HttpLimits {
   readonly ratePerSecond: number;
   /** Requests of one client under way at a time; 0: no limit. */
   readonly concurrentPerClient: number;
-  /** Listeners to events at a time. */
-  readonly eventListeners: number;
-  /** Events come at least this often, so that silence means a broken connection. */
-  readonly eventHeartbeatMs: number;
-  /** A listener that takes nothing of what it was sent for so long is dropped. */
-  readonly eventStalledMs: number;
   /** The time that open requests get to finish when the server closes. */
   readonly drainMs: number;
 }
@@ -51,9 +37,6 @@ export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   answerWaitMs: 10_000,
   ratePerSecond: 2_000,
   concurrentPerClient: 256,
-  eventListeners: 100,
-  eventHeartbeatMs: 10_000,
-  eventStalledMs: 30_000,
   drainMs: 3_000,
 };
 
@@ -64,6 +47,7 @@ export const MAX_URL_CHARS = 2_048;
 /** The precision of the head and request timeouts. */
 export const TIMEOUT_CHECK_MS = 1_000;
 
+/** The settings of a listener, whatever its routes are. */
 export interface HttpOptions {
   readonly host: string;
   /** 0 takes a free one. */
@@ -74,33 +58,15 @@ export interface HttpOptions {
    * none is, and the connecting address is the client.
    */
   readonly trustProxy?: number | readonly string[] | null;
-  /** The window, for people to look at; null: this process follows no chain, and has none. */
-  readonly window?: WindowView | null;
-  /** Whether senders of blobs are learned, so that a filter by sender has something to pass. Default: false. */
-  readonly learnsSenders?: boolean;
-  /** The inventory for other archives; without it there is no such route. */
-  readonly inventory?: InventoryView;
-  /** The signed statements; without it there is no such route. */
-  readonly attestations?: AttestationView;
-  /** The receipts of single blobs; without it there is no such route. */
-  readonly receipts?: ReceiptView;
-  /** The page at `/`; null: there is none. */
-  readonly page?: PageSource | null;
   /** The names of places for the public; operators read addresses (an admin token, or the local socket). */
   readonly words?: PublicWords;
-  /** The release that the JSON-RPC façade speaks like; release 5 by default. */
-  readonly facadeDialect?: FacadeDialect;
-  /** The calls that the façade may hand on to the node; without it, none. */
-  readonly passThrough?: NodePassThrough | null;
   /** Tokens of operators, who may do more than read; without any, no client may over this port. */
   readonly adminTokens?: TokenList | null;
-  /** The operations of operators; without it there is nothing under `/admin`. */
-  readonly admin?: AdminView;
   /** Only a process that may write the data folder reaches it: it is asked for no token. */
   readonly isLocal?: boolean;
   /** Tokens that reading takes, when given; liveness and readiness do not. */
   readonly readTokens?: TokenList | null;
-  /** The registry that counts answers and that `/metrics` reads; without it there is no such route. */
+  /** Counts answers, when given. */
   readonly metrics?: HttpMetrics;
   /** Every fault that the archive did not announce by its answer; null: it belongs to no request. */
   readonly onServerError: (error: unknown, requestId: string | null) => void;

@@ -1,10 +1,23 @@
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../core/time/clock.ts';
-import type { HttpLimits } from './config.ts';
 import type { WindowFeed } from './window-feed.ts';
 import { FilteredWindow, isFiltering, type WindowEvent, type WindowFilter } from './window-filter.ts';
 
-type EventLimits = Pick<HttpLimits, 'eventListeners' | 'eventHeartbeatMs' | 'eventStalledMs'>;
+/** Bounds on what listeners can make the server hold. */
+export interface EventLimits {
+  /** Listeners to events at a time. */
+  readonly eventListeners: number;
+  /** Events come at least this often, so that silence means a broken connection. */
+  readonly eventHeartbeatMs: number;
+  /** A listener that takes nothing of what it was sent for so long is dropped. */
+  readonly eventStalledMs: number;
+}
+
+export const DEFAULT_EVENT_LIMITS: EventLimits = {
+  eventListeners: 100,
+  eventHeartbeatMs: 10_000,
+  eventStalledMs: 30_000,
+};
 
 /** The interval at which the window is looked at while there are listeners; without any, never. */
 const TICK_MS = 1_000;
@@ -43,7 +56,6 @@ export class EventListeners {
   #timer: NodeJS.Timeout | null = null;
   /** Revision up to which all were told. */
   #sent = '';
-  #isClosed = false;
 
   constructor(feed: WindowFeed, limits: EventLimits, report: (error: unknown) => void, clock: Pick<Clock, 'steadyMs'>) {
     this.#feed = feed;
@@ -58,7 +70,6 @@ export class EventListeners {
 
   /** Reports whether there is no place for one more of this client. When all are taken, the client that has most of them gives one up. */
   isFullFor(client: string): boolean {
-    if (this.#isClosed) return true;
     return this.#listeners.size >= this.#limits.eventListeners && this.#greedierThan(client) === null;
   }
 
@@ -107,12 +118,6 @@ export class EventListeners {
       listener.behindSinceMs = null;
     });
     this.#send(listener, event);
-  }
-
-  /** The server stops: every stream ends, and none begins any more. */
-  close(): void {
-    this.#isClosed = true;
-    for (const { response } of this.#listeners) response.end();
   }
 
   #tick(): void {

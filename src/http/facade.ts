@@ -159,7 +159,7 @@ export function facadeRoutes(
       describedBody: z.union([CALL, z.array(CALL)]),
       maxBytes: MAX_BODY_BYTES,
       countRequests: ({ body }) => worthOf(bodies.of(body).size),
-      async answer({ body, signal, report, client, hold, isTight, sending, releaseMemory }) {
+      async answer({ body, signal, report, client, isLocal, hold, isTight, sending, releaseMemory }) {
         const measured = bodies.of(body);
         await hold(Math.min(measured.size.tokens, MAX_TOKENS) * TOKEN_BYTES);
         const allowance = { bytesLeft: MAX_DATA_BYTES };
@@ -178,7 +178,7 @@ export function facadeRoutes(
             return reply;
           } catch (error) {
             if (!(error instanceof RpcError)) report(error);
-            throw error instanceof RpcError ? error.inWords(words) : error;
+            throw error instanceof RpcError ? error.inWords(isLocal ? ALL_WORDS : words) : error;
           }
         };
         return answerRpc(measured, performing, clock, signal);

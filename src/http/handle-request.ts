@@ -8,11 +8,10 @@ import { clientOf } from './client-limits.ts';
 import { HttpError } from './errors.ts';
 import type { Pace } from './pace.ts';
 import { problemAnswer } from './problem.ts';
+import type { Report } from './report.ts';
 import type { Route, RouteRequest } from './route.ts';
 import { sendAnswer } from './send-answer.ts';
 import { meaningOfThrown } from './thrown.ts';
-
-export type Report = (error: unknown, requestId: string) => void;
 
 const NO_BODY = new Uint8Array();
 
@@ -23,7 +22,7 @@ export type ShareOf = (request: FastifyRequest) => BudgetShare | null;
 export type PaceOf = (request: FastifyRequest) => Pace;
 
 /** From a request to its answer, within the memory that answers may hold. */
-export function handlerOf(route: Route, shareOf: ShareOf, paceOf: PaceOf, report: Report) {
+export function handlerOf(route: Route, shareOf: ShareOf, paceOf: PaceOf, report: Report, isLocal: boolean) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const signal = clientGoneSignal(request.raw, reply.raw);
     const share = shareOf(request);
@@ -34,7 +33,7 @@ export function handlerOf(route: Route, shareOf: ShareOf, paceOf: PaceOf, report
       if (!signal.aborted) report(error, request.id);
     };
     try {
-      const answer = await heldAnswer(route, request, { share, pace, sending, signal, report: tell });
+      const answer = await heldAnswer(route, request, { share, pace, sending, signal, report: tell, isLocal });
       const bytes = request.method === 'HEAD' ? 0 : bytesAtOnce(answer);
       if (bytes > SMALL_BYTES) await pace.turn(bytes);
       return sendAnswer(reply, answer, tell, pace);
@@ -50,6 +49,7 @@ interface Circumstances {
   readonly sending: Sending;
   readonly signal: AbortSignal;
   readonly report: (error: unknown) => void;
+  readonly isLocal: boolean;
 }
 
 /** For HEAD as well: what is told of bytes is told of bytes that were read and hashed. */
@@ -88,7 +88,7 @@ function bytesAtOnce({ body }: Answer): number {
 async function answerOf(
   route: Route,
   request: FastifyRequest,
-  { share, pace, sending, signal, report }: Circumstances,
+  { share, pace, sending, signal, report, isLocal }: Circumstances,
 ): Promise<Answer> {
   const { params, query, method, headers } = request;
   const body = bodyOf(request);
@@ -104,7 +104,7 @@ async function answerOf(
   const header = (name: string) => single(headers[name]);
   const client = clientOf(request);
   try {
-    const asked = { parameters: params, query, method, body, header, signal, report, client, ...memory };
+    const asked = { parameters: params, query, method, body, header, signal, report, client, isLocal, ...memory };
     const answer = await route.answer(asked);
     if (answer.body !== null && 'begin' in answer.body) await answer.body.begin(pace);
     return answer;

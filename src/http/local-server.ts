@@ -2,11 +2,10 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { ArchiveView } from '../view/archive-view.ts';
-import type { ChainView } from '../view/chain-view.ts';
 import { createHttpApp } from './app.ts';
 import { DEFAULT_HTTP_LIMITS, type HttpOptions } from './config.ts';
 import { localSocketError } from './errors.ts';
+import type { Route } from './route.ts';
 import type { CloseOutcome } from './server.ts';
 
 export interface LocalServer {
@@ -26,14 +25,13 @@ const OWNER_ONLY = 0o177;
 /** Operators are few. */
 const ANSWER_BYTES = 64 * 1_048_576;
 
-/** Serves the archive to the other commands on this machine: all routes, and no caller is asked for a token. */
+/** Serves the same routes to the other commands on this machine: no caller is asked for a token. */
 export async function createLocalServer(
-  view: ArchiveView,
-  chain: ChainView,
+  routes: readonly Route[],
   options: Omit<HttpOptions, 'host' | 'port'>,
 ): Promise<LocalServer> {
   const limits = { ...options.limits, answerBytes: ANSWER_BYTES, ratePerSecond: 0, concurrentPerClient: 0 };
-  const { fastify, connections } = createHttpApp(view, chain, { ...options, limits, isLocal: true, host: '', port: 0 });
+  const { fastify, connections } = createHttpApp(routes, { ...options, limits, isLocal: true, host: '', port: 0 });
   await fastify.ready();
   const { drainMs } = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
   const { server } = fastify;

@@ -60,8 +60,8 @@ const PROBLEM = z.looseObject({
   since: z.string().exactOptional(),
 });
 
-/** The description of all routes, itself included, made of the schemas that decode their requests. */
-export function openapiRoutes(routes: readonly Route[]): Route[] {
+/** The routes, and one that describes them all, itself included: made of the schemas that decode their requests. */
+export function withDescription(routes: readonly Route[]): Route[] {
   const own: Route = defineRoute({
     path: DESCRIPTION_PATH,
     says: 'This description, OpenAPI 3.1.',
@@ -76,7 +76,7 @@ export function openapiRoutes(routes: readonly Route[]): Route[] {
     },
   });
   let description: object | null = null;
-  return [own];
+  return [...routes, own];
 }
 
 export function describeRoutes(routes: readonly Route[]) {

@@ -9,13 +9,9 @@ import { missingAnswer } from './blob-lookup.ts';
 import { bytesRoute, LOOKUP_PROBLEMS } from './blobs.ts';
 import { proofRoute } from './chain.ts';
 import { CHECK_PATHS, clientBytesRoutes } from './compatibility.ts';
-import type { HttpOptions } from './config.ts';
 import { CUSTOM_NAME, CUSTOM_PATH } from './custom.ts';
 import { RPC_ANSWERS } from './facade.ts';
 import { INVENTORY_PATH, RANGE_QUERY } from './inventory.ts';
-import { metricsRoutes } from './metrics.ts';
-import { openapiRoutes } from './openapi.ts';
-import { pageRoutes } from './page.ts';
 import { BLOCK, CHECKED_HASHES, LISTING_QUERY, NAMED_HASH, NOTHING, RECORD_QUERY, TRANSACTION } from './parameters.ts';
 import { problemAnswer } from './problem.ts';
 import { RECEIPT_PATH } from './receipts.ts';
@@ -23,10 +19,9 @@ import { RECORD } from './record-on-wire.ts';
 import { definePostRoute, defineRawPostRoute, defineRoute, FACADE_PATH, type Route } from './route.ts';
 import { answerRpc, measure } from './rpc/envelope.ts';
 import { rpcFault } from './rpc/rpc-error.ts';
-import { type StatusView, statusRoutes } from './status.ts';
-import { windowRoutes } from './window.ts';
+import type { StatusView } from './status.ts';
 
-/** The routes of a reader without a catalog. */
+/** Answers of a reader without a catalog. */
 export interface ReaderView extends Pick<ArchiveView, 'reader'>, Pick<ChainView, 'proofs'>, StatusView {
   /** The answers of the archiver behind it; null: there is none. */
   record(
@@ -39,23 +34,13 @@ export interface ReaderView extends Pick<ArchiveView, 'reader'>, Pick<ChainView,
 const MAX_BODY_BYTES = 262_144;
 const RETRY_SECONDS = 60;
 
-/** Bytes and proofs; all that needs a catalog is there as well, and says 503: it never guesses. */
-export function readerRoutes(
-  view: ReaderView,
-  { clock, metrics, page, words }: Pick<HttpOptions, 'clock' | 'metrics' | 'page' | 'words'>,
-): Route[] {
-  const routes = [
+/** Bytes and proofs, which take no catalog. */
+export function provenRoutes(view: Pick<ReaderView, 'reader' | 'proofs'>): Route[] {
+  return [
     bytesRoute(view.reader),
     proofRoute({ record: async () => NO_CATALOG }, view),
     ...clientBytesRoutes(view.reader),
-    ...statusRoutes(view, clock),
-    ...(metrics === undefined ? [] : metricsRoutes(metrics, words)),
-    ...windowRoutes(null),
-    ...(page === undefined || page === null ? [] : pageRoutes(page)),
-    recordRoute(view),
-    ...withoutCatalog(clock),
   ];
-  return [...routes, ...openapiRoutes(routes)];
 }
 
 const NO_CATALOG = {
@@ -93,8 +78,11 @@ function needsArchiver() {
   });
 }
 
-/** Malformed requests are told so here too; the rest of the answer is always the same. */
-function withoutCatalog(clock: Pick<Clock, 'steadyMs'>): Route[] {
+/**
+ * All that needs a catalog: it is there as well, and says 503, for it never guesses. Malformed requests are told so here too;
+ * the rest of the answer is always the same, but for records, which the archiver gives.
+ */
+export function withoutCatalogRoutes(view: Pick<ReaderView, 'record'>, clock: Pick<Clock, 'steadyMs'>): Route[] {
   const refused = {
     answers: [],
     problems: ['reader/needs-archiver'],
@@ -104,6 +92,7 @@ function withoutCatalog(clock: Pick<Clock, 'steadyMs'>): Route[] {
   } as const;
   const says = 'Not here: it takes the catalog of an archiver.';
   return [
+    recordRoute(view),
     defineRoute({ ...refused, says, path: '/v1/blobs', query: LISTING_QUERY }),
     defineRoute({ ...refused, says, path: INVENTORY_PATH, query: RANGE_QUERY }),
     defineRoute({ ...refused, says, path: ATTESTATION_PATH, query: ATTESTATION_QUERY }),

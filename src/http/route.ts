@@ -21,6 +21,8 @@ export interface RouteRequest {
   report(error: unknown): void;
   /** The client, as limits count clients. */
   readonly client: string;
+  /** Reports that the local socket brought it: from a process that may write the data folder. */
+  readonly isLocal: boolean;
   /**
    * Waits until the answer may hold so many bytes more than a small one, before it takes them.
    * @throws HttpError `http/too-busy`
@@ -179,6 +181,7 @@ function routeOf<Parameters, Query, Body>(
         signal: request.signal,
         report: request.report,
         client: request.client,
+        isLocal: request.isLocal,
         hold: request.hold,
         isTight: request.isTight,
         sending: request.sending,

@@ -1,11 +1,9 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import type { ArchiveView } from '../view/archive-view.ts';
-import type { ChainView } from '../view/chain-view.ts';
-import { createHttpApp, createReaderApp, type HttpApp } from './app.ts';
+import { createHttpApp } from './app.ts';
 import { DEFAULT_HTTP_LIMITS, type HttpOptions } from './config.ts';
 import { listenError } from './errors.ts';
-import type { ReaderView } from './reader-routes.ts';
+import type { Route } from './route.ts';
 
 export interface Listening {
   /** The URL at which a client on this machine reaches it, without a slash at the end. */
@@ -27,17 +25,9 @@ export interface CloseOutcome {
   readonly cutRequests: number;
 }
 
-/** Serves the archive for reading. */
-export async function createHttpServer(view: ArchiveView, chain: ChainView, options: HttpOptions): Promise<HttpServer> {
-  return await serverOf(createHttpApp(view, chain, options), options);
-}
-
-/** Serves bytes and proofs out of backends; what needs a catalog is refused. */
-export async function createReaderServer(reader: ReaderView, options: HttpOptions): Promise<HttpServer> {
-  return await serverOf(createReaderApp(reader, options), options);
-}
-
-async function serverOf({ fastify, connections }: HttpApp, options: HttpOptions): Promise<HttpServer> {
+/** Serves these routes, and their description, over a port. */
+export async function createHttpServer(routes: readonly Route[], options: HttpOptions): Promise<HttpServer> {
+  const { fastify, connections } = createHttpApp(routes, options);
   await fastify.ready();
   const { host, port } = options;
   const { drainMs } = { ...DEFAULT_HTTP_LIMITS, ...options.limits };

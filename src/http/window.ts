@@ -1,9 +1,15 @@
+import type { Clock } from '../core/time/clock.ts';
+import type { ArchiveView } from '../view/archive-view.ts';
+import type { WindowView } from '../view/window-view.ts';
 import { type Answer, bodyOf } from './answer.ts';
-import type { EventListeners } from './event-listeners.ts';
+import type { HttpOptions } from './config.ts';
+import { DEFAULT_EVENT_LIMITS, type EventLimits, EventListeners } from './event-listeners.ts';
 import { NOTHING } from './parameters.ts';
 import { problemAnswer } from './problem.ts';
+import { inWords, type PublicWords } from './public-words.ts';
+import { guarded } from './report.ts';
 import { defineRoute, type Route } from './route.ts';
-import type { WindowFeed } from './window-feed.ts';
+import { WindowFeed } from './window-feed.ts';
 import { EVENTS_QUERY, isFiltering } from './window-filter.ts';
 import { WINDOW } from './window-on-wire.ts';
 
@@ -24,6 +30,26 @@ const EVENT_HEADERS = {
   // nginx would hold the events back until it has some kilobytes of them.
   'x-accel-buffering': 'no',
 } as const;
+
+export interface LiveWindowOptions {
+  /** The names of places for the public. */
+  readonly words: PublicWords;
+  readonly learnsSenders: boolean;
+  readonly limits?: Partial<EventLimits>;
+  readonly clock: Clock;
+  readonly onServerError: HttpOptions['onServerError'];
+}
+
+/** Makes the window that listeners of every server share, so that it is looked at once for all. */
+export function liveWindow(view: Pick<ArchiveView, 'status'>, window: WindowView, how: LiveWindowOptions): LiveWindow {
+  const { words, learnsSenders, limits, clock, onServerError } = how;
+  // One picture is made for all who listen, so it is made for the public.
+  const feed = new WindowFeed({ status: () => inWords(view.status(), words) }, window, clock.wallMs);
+  const report = guarded(onServerError);
+  const bounds = { ...DEFAULT_EVENT_LIMITS, ...limits };
+  const listeners = new EventListeners(feed, bounds, (error) => report(error, 'events'), clock);
+  return { feed, listeners, learnsSenders };
+}
 
 /** The window, for people to look at. `live` null: this process follows no chain, and says so. */
 export function windowRoutes(live: LiveWindow | null): Route[] {

@@ -1,13 +1,15 @@
 import { expect, test } from 'vitest';
+import { archiveRoutes } from '../../src/app/archive-routes.ts';
 import { encodeHex } from '../../src/core/blob/hex.ts';
 import { HASH_TYPES, type HashType, parseBlockHash, parseTxId, parseVersionHash } from '../../src/core/blob/ids.ts';
 import { JobTable } from '../../src/core/jobs/job-table.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import { MetricsRegistry } from '../../src/core/observability/metrics.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
-import { createReaderApp, routesOf } from '../../src/http/app.ts';
+import { createHttpApp } from '../../src/http/app.ts';
 import { declareHttpMetrics } from '../../src/http/metrics.ts';
-import { readerRoutes } from '../../src/http/reader-routes.ts';
+import { withDescription } from '../../src/http/openapi.ts';
+import { ALL_WORDS } from '../../src/http/public-words.ts';
 import type { Route } from '../../src/http/route.ts';
 import { BlobCache } from '../../src/reading/blob-cache.ts';
 import { ProvenReader } from '../../src/reading/proven-reader.ts';
@@ -16,7 +18,7 @@ import { nobleHasher } from '../../src/verify/hasher.ts';
 import type { Withheld } from '../../src/view/archive-view.ts';
 import { eventually } from '../e2e/eventually.ts';
 import { FakeArchiveView } from '../http/fake-archive-view.ts';
-import { injectable, testOptions } from '../http/harness.ts';
+import { readerRoutes, archiveRoutes as routesOfFakes, testOptions } from '../http/harness.ts';
 import { rpc } from '../http/rpc-call.ts';
 import { NEVER, nameOf, sampleBlob } from '../sample-blobs.ts';
 import { archiveScene } from './archive-under-test.ts';
@@ -41,6 +43,7 @@ const SAID: Readonly<Record<string, readonly [path: string, said: unknown]>> = {
   'GET /v1/blobs/:versionHash': [`/v1/blobs/${HASH}`, 451],
   'GET /v1/blobs/:versionHash/proof': [`/v1/blobs/${HASH}/proof`, 451],
   'GET /v1/transactions/:txid/data': [`/v1/transactions/${TXID}/data`, 451],
+  'GET /v1/receipts/:versionHash': [`/v1/receipts/${HASH}`, 451],
   'GET /v1/custom/:versionHash/:keccak': [`/v1/custom/${CUSTOM_HASH}/${KECCAK}`, 451],
   'GET /vh/:versionHash': [`/vh/${HASH}`, 451],
   'GET /raw/vh/:versionHash': [`/raw/vh/${HASH}`, 451],
@@ -89,17 +92,14 @@ async function withBoth() {
   catalog.chain.recordBlocks([{ ...block, occurrences: [occurrence], unclear: [] }], () => false);
   const jobs = new JobTable([], { log: LOG, nowMs: Date.now });
   const subscriptions = { max: 0, list: () => [], subscribe: unexpected, cancel: unexpected };
-  const admin = { jobs, takeDowns: archive.takeDowns, subscriptions, drain: archive.drainWith(jobs), levels: null };
-  const options = {
-    ...testOptions(),
-    metrics: metrics(),
-    page: PAGE,
-    admin,
-    window: archive.windowView,
-    inventory: archive.inventory,
-    attestations: archive.attestor,
-  };
-  return { ...scene, options, ...injectable(archive, archive.chainView, options) };
+  const levels = { level: 'info' as const, set: unexpected };
+  const admin = { jobs, takeDowns: archive.takeDowns, subscriptions, drain: archive.drainWith(jobs), levels };
+  const options = { ...testOptions(), metrics: metrics(), page: PAGE, admin };
+  const { onServerError, metrics: counted, page } = options;
+  const means = { words: ALL_WORDS, learnsSenders: false, facadeDialect: 'syscoin-5', passThrough: null } as const;
+  const given = archiveRoutes(archive, { ...means, page, admin, metrics: counted, onServerError });
+  const { fastify } = createHttpApp(given, options);
+  return { ...scene, options, routes: withDescription(given), inject: fastify.inject.bind(fastify) };
 }
 
 const entry = (versionHash: typeof HASH, hashType: HashType) => {
@@ -107,8 +107,7 @@ const entry = (versionHash: typeof HASH, hashType: HashType) => {
 };
 
 test('no route of an archive gives bytes or records of what is withheld, and none is left out here', async () => {
-  const { archive, catalog, inject, options } = await withBoth();
-  const routes = routesOf(archive, archive.chainView, options);
+  const { catalog, inject, routes } = await withBoth();
   const open = routes.filter(({ access }) => access !== 'admin');
   expect(patterns(open)).toEqual([...Object.keys(SAID), ...GIVING_NEITHER].toSorted());
   // Operator routes change names, and give no bytes.
@@ -152,6 +151,15 @@ test('no route of an archive gives bytes or records of what is withheld, and non
   }
 });
 
+test('servers of other tests have the same routes in the same order', async () => {
+  const { archive, options, routes } = await withBoth();
+  const { windowView: window, inventory, attestor: attestations, receipts } = archive;
+  const features = { window, inventory, attestations, receipts };
+  const ofTests = withDescription(routesOfFakes(archive, archive.chainView, { ...options, ...features }));
+  const inOrder = (all: readonly Route[]) => all.map(({ verb, path }) => `${verb} ${path}`);
+  expect(inOrder(ofTests)).toEqual(inOrder(routes));
+});
+
 test('no route of a reader without a catalog gives them either', async () => {
   const source = new FakeArchiveView();
   const blob = source.add(BLOB);
@@ -166,7 +174,7 @@ test('no route of a reader without a catalog gives them either', async () => {
     status: () => ({ version: '1', conditions: [] }),
   };
   const options = { ...testOptions(), metrics: metrics(), page: PAGE };
-  const { fastify } = createReaderApp(view, options);
+  const { fastify } = createHttpApp(readerRoutes(view, options), options);
   const paths = new Map([
     ['GET /v1/blobs/:versionHash', `/v1/blobs/${blob.versionHash}`],
     ['GET /v1/blobs/:versionHash/proof', `/v1/blobs/${blob.versionHash}/proof`],
@@ -176,7 +184,7 @@ test('no route of a reader without a catalog gives them either', async () => {
     ['GET /get/:commitment', `/get/0x00${blob.versionHash}`],
   ]);
   // The others are of no blob, or take the catalog that a reader has not.
-  const others = readerRoutes(view, options).filter(({ verb, path, problems }) => {
+  const others = withDescription(readerRoutes(view, options)).filter(({ verb, path, problems }) => {
     const pattern = `${verb} ${path}`;
     return !paths.has(pattern) && !GIVING_NEITHER.includes(pattern) && !problems.includes('reader/needs-archiver');
   });

@@ -59,6 +59,7 @@ describe('a batch', () => {
       signal: gone.signal,
       report: () => undefined,
       client: 'a',
+      isLocal: false,
       hold: async () => undefined,
       isTight: () => false,
       sending: { whenBegun: () => undefined, whenSent: () => undefined, cut: () => undefined },

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { createReaderServer } from '../../src/http/index.ts';
+import { createHttpServer } from '../../src/http/index.ts';
 import { TokenList } from '../../src/http/token-list.ts';
 import { blobOf, bytesOf, FakeArchiveView } from './fake-archive-view.ts';
 import { chainUnavailable, FakeChainView } from './fake-chain-view.ts';
-import { running, testOptions } from './harness.ts';
+import { readerRoutes, running, testOptions } from './harness.ts';
 import { daBatch } from './live-clients.ts';
 import { headAndBody, RawClient } from './raw-client.ts';
 import { rolluxReads } from './rollux-client.ts';
@@ -198,7 +198,8 @@ describe('a reader without a catalog refuses calls with an error', () => {
       record: async () => null,
       status: () => ({ version: '1', conditions: [] }),
     };
-    const server = await createReaderServer(parts, { ...testOptions({ drainMs: 50 }), ...given });
+    const options = { ...testOptions({ drainMs: 50 }), ...given };
+    const server = await createHttpServer(readerRoutes(parts, options), options);
     onTestFinished(async () => {
       await server.close();
     });

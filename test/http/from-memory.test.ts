@@ -1,20 +1,20 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { MetricsRegistry } from '../../src/core/observability/metrics.ts';
-import { createHttpServer, type HttpOptions } from '../../src/http/index.ts';
+import { createHttpServer } from '../../src/http/index.ts';
 import { declareHttpMetrics } from '../../src/http/metrics.ts';
 import { TokenList } from '../../src/http/token-list.ts';
 import { blobOf, bytesOf, FakeArchiveView, hugeBlob } from './fake-archive-view.ts';
 import { FakeChainView } from './fake-chain-view.ts';
-import { running, testOptions } from './harness.ts';
+import { archiveRoutes, running, type TestOptions, testOptions } from './harness.ts';
 import { get as getOf, RawClient } from './raw-client.ts';
 
 const BLOB = blobOf(bytesOf(1_024));
 const PATH = `/v1/blobs/${BLOB.versionHash}`;
 
-async function cached(given: Partial<HttpOptions> = {}, view = new FakeArchiveView(1_048_576)) {
+async function cached(given: Partial<TestOptions> = {}, view = new FakeArchiveView(1_048_576)) {
   view.add(BLOB);
   const options = { ...testOptions(given.limits), ...given };
-  const server = await createHttpServer(view, new FakeChainView(), options);
+  const server = await createHttpServer(archiveRoutes(view, new FakeChainView(), options), options);
   onTestFinished(async () => {
     await server.close();
   });

@@ -3,16 +3,14 @@ import fc from 'fast-check';
 import { Client } from 'undici';
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
-import { routesOf } from '../../src/http/app.ts';
 import { PROBLEMS } from '../../src/http/index.ts';
-import { describeRoutes } from '../../src/http/openapi.ts';
+import { describeRoutes, withDescription } from '../../src/http/openapi.ts';
 import type { UnavailableReason } from '../../src/view/archive-view.ts';
 import type { ChainUnavailableReason } from '../../src/view/chain-view.ts';
 import { DescribedAnswers, mediaTypeOf } from './described-answers.ts';
 import { blobOf, bytesOf, FakeArchiveView } from './fake-archive-view.ts';
 import { chainUnavailable, FakeChainView } from './fake-chain-view.ts';
-import { running } from './harness.ts';
+import { archiveRoutes, running, testOptions } from './harness.ts';
 
 /** HOLDFAST_FUZZ_RUNS=100000 for the long one. CI makes 10,000 cases, together with those of schemathesis. */
 const RUNS = Number(process.env['HOLDFAST_FUZZ_RUNS'] ?? (process.env['CI'] === 'true' ? 9_000 : 3_000));
@@ -29,7 +27,7 @@ const GOOD_BYTES = new Set(
   BLOBS.flatMap(({ bytes }) => [sha(bytes), sha(Buffer.from(Buffer.from(bytes).toString('hex')))]),
 );
 
-const DESCRIBED = new DescribedAnswers(describeRoutes(routesOf(view, chain, { clock: SYSTEM_CLOCK })));
+const DESCRIBED = new DescribedAnswers(describeRoutes(withDescription(archiveRoutes(view, chain, testOptions()))));
 
 const known = fc.constantFrom(
   ...BLOBS.flatMap(({ versionHash }) => [versionHash, `0x${versionHash}`, `0x00${versionHash}`, `01${versionHash}`]),

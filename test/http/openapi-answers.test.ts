@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { NamedHash } from '../../src/core/blob/ids.ts';
 import { MetricsRegistry } from '../../src/core/observability/metrics.ts';
-import { createReaderApp } from '../../src/http/app.ts';
+import { createHttpApp } from '../../src/http/app.ts';
 import { declareHttpMetrics } from '../../src/http/metrics.ts';
 import { recordOnWire } from '../../src/http/record-on-wire.ts';
 import { TokenList } from '../../src/http/token-list.ts';
@@ -13,7 +13,7 @@ import { chainUnavailable, FakeChainView } from './fake-chain-view.ts';
 import { FakeInventory } from './fake-inventory.ts';
 import { FakeReceipts } from './fake-receipts.ts';
 import { FakeWindowView, windowBlob, windowBlock } from './fake-window-view.ts';
-import { injectable, testOptions } from './harness.ts';
+import { injectable, readerRoutes, testOptions } from './harness.ts';
 
 const BLOB = blobOf(bytesOf(300));
 const HASH = BLOB.versionHash;
@@ -244,7 +244,8 @@ describe('every answer is as the description says', () => {
       record,
       status: () => ({ version: '1', conditions: [] }),
     };
-    const { fastify } = createReaderApp(reader, { ...testOptions(), page: { files: async () => PAGE } });
+    const options = { ...testOptions(), page: { files: async () => PAGE } };
+    const { fastify } = createHttpApp(readerRoutes(reader, options), options);
     const inject: Inject = fastify.inject.bind(fastify);
     const described = await describedBy(inject);
     const questions = ALL.filter(({ route }) => route !== '/metrics');

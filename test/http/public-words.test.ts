@@ -134,5 +134,7 @@ describe('an operator reads addresses', () => {
   test('over the local socket', async () => {
     const { inject } = troubled({ isLocal: true });
     expect((await inject('/v1/status')).json().node.name).toBe(NODE);
+    const { error } = await rpc(inject, 'getnevmblobdata', BLOB.versionHash, true);
+    expect(error?.message).toBe(MESSAGE);
   });
 });

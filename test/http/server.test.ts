@@ -5,7 +5,6 @@ import { MAX_BLOB_BYTES } from '../../src/core/blob/limits.ts';
 import { createHttpServer, HttpError } from '../../src/http/index.ts';
 import { FakeArchiveView } from './fake-archive-view.ts';
 import { running, testOptions } from './harness.ts';
-import { NO_CHAIN } from './no-chain.ts';
 import { get, RawClient } from './raw-client.ts';
 import { heldRead, unreadable, viewWith } from './served-blob.ts';
 
@@ -17,7 +16,7 @@ describe('listening', () => {
   });
 
   async function refusal(host: string, port: number): Promise<unknown> {
-    const server = await createHttpServer(new FakeArchiveView(), NO_CHAIN, { ...testOptions(), host, port });
+    const server = await createHttpServer([], { ...testOptions(), host, port });
     onTestFinished(async () => {
       await server.close();
     });
@@ -55,7 +54,7 @@ describe('listening', () => {
   });
 
   test('can be closed before, after a failure, and twice', async () => {
-    const server = await createHttpServer(new FakeArchiveView(), NO_CHAIN, testOptions());
+    const server = await createHttpServer([], testOptions());
     const [first, second] = await Promise.all([server.close(), server.close()]);
     expect(first).toEqual({ cutRequests: 0 });
     expect(second).toBe(first);

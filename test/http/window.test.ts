@@ -2,12 +2,13 @@ import { once } from 'node:events';
 import { createServer, IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod';
 import { parseSenderScript } from '../../src/core/blob/sender.ts';
 import { type Clock, SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
-import { DEFAULT_HTTP_LIMITS, type HttpLimits } from '../../src/http/config.ts';
-import { EventListeners } from '../../src/http/event-listeners.ts';
+import { createHttpApp } from '../../src/http/app.ts';
+import { DEFAULT_EVENT_LIMITS, EventListeners } from '../../src/http/event-listeners.ts';
 import { WindowFeed } from '../../src/http/window-feed.ts';
 import { FilteredWindow } from '../../src/http/window-filter.ts';
 import { WINDOW, WINDOW_CHANGE } from '../../src/http/window-on-wire.ts';
@@ -15,7 +16,7 @@ import { eventually } from '../e2e/eventually.ts';
 import { FakeArchiveView, HEALTHY } from './fake-archive-view.ts';
 import { FakeChainView } from './fake-chain-view.ts';
 import { FakeWindowView, windowBlob, windowBlock } from './fake-window-view.ts';
-import { injectable, running } from './harness.ts';
+import { archiveRoutes, injectable, running, type TestLimits, testOptions } from './harness.ts';
 
 interface StreamEvent {
   readonly name: string;
@@ -26,7 +27,7 @@ interface StreamEvent {
 /** Time stands still: the window is looked at again after a second, however long a busy machine takes for the requests. */
 const AT_ONCE: Clock = { ...SYSTEM_CLOCK, wallMs: () => 0 };
 
-async function served(limits: Partial<HttpLimits> = {}, learnsSenders = false, clock: Clock = SYSTEM_CLOCK) {
+async function served(limits: TestLimits = {}, learnsSenders = false, clock: Clock = SYSTEM_CLOCK) {
   const view = new FakeArchiveView();
   const window = new FakeWindowView();
   window.show([windowBlock(7, [windowBlob(1)], true), windowBlock(8, [windowBlob(2, 'seen')])]);
@@ -207,7 +208,7 @@ describe('GET /v1/events', () => {
   test('a listener that does not read is dropped, and the others are not kept waiting', async () => {
     const window = new FakeWindowView();
     const feed = new WindowFeed(new FakeArchiveView(), window, Date.now);
-    const limits = { ...DEFAULT_HTTP_LIMITS, eventHeartbeatMs: Number.POSITIVE_INFINITY };
+    const limits = { ...DEFAULT_EVENT_LIMITS, eventHeartbeatMs: Number.POSITIVE_INFINITY };
     let steadyMs = 0;
     const listeners = new EventListeners(feed, limits, () => undefined, { steadyMs: () => steadyMs });
     const responses: ServerResponse[] = [];
@@ -224,7 +225,6 @@ describe('GET /v1/events', () => {
     const deaf = new Duplex({ read: () => undefined, write: () => undefined });
     onTestFinished(() => {
       deaf.destroy();
-      listeners.close();
       server.closeAllConnections();
       server.close();
     });
@@ -264,6 +264,25 @@ describe('GET /v1/events', () => {
     await next();
     expect(await server.close()).toEqual({ cutRequests: 0 });
     expect(await next()).toBeNull();
+  });
+
+  test('a listener that comes while the server stops is refused: the server would wait for it', async () => {
+    const options = { ...testOptions(), window: new FakeWindowView() };
+    const routes = archiveRoutes(new FakeArchiveView(), new FakeChainView(), options);
+    const { fastify } = createHttpApp(routes, options);
+    const asked = Promise.withResolvers<void>();
+    const stopping = Promise.withResolvers<void>();
+    fastify.addHook('preHandler', async () => {
+      asked.resolve();
+      await stopping.promise;
+    });
+    const answer = fastify.inject('/v1/events').then(({ statusCode }) => statusCode);
+    await asked.promise;
+    const closed = fastify.close();
+    await setImmediate();
+    stopping.resolve();
+    expect(await answer).toBe(503);
+    await closed;
   });
 
   test('HEAD says what it would be, and listens to nothing', async () => {
@@ -470,7 +489,7 @@ describe('GET /v1/events with a filter', () => {
     window.show(Array.from({ length: 320 }, (_, height) => windowBlock(height, blobsOf(height))));
     const feed = new WindowFeed(new FakeArchiveView(), window, () => 0);
     let steadyMs = 0;
-    const listeners = new EventListeners(feed, DEFAULT_HTTP_LIMITS, () => undefined, { steadyMs: () => steadyMs });
+    const listeners = new EventListeners(feed, DEFAULT_EVENT_LIMITS, () => undefined, { steadyMs: () => steadyMs });
     // No connection takes what is written to these.
     const responses = Array.from({ length: 16 }, () => new ServerResponse(new IncomingMessage(new Socket())));
     onTestFinished(() => {

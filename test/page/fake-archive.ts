@@ -1,14 +1,13 @@
 import { bundlePage } from '../../src/app/bundle-page.ts';
 import type { WindowState } from '../../src/core/blob/window-state.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
-import type { HttpOptions } from '../../src/http/index.ts';
 import type { PageSource } from '../../src/http/page.ts';
 import type { ArchiveStatus } from '../../src/view/archive-view.ts';
 import type { WindowBlock } from '../../src/view/window-view.ts';
 import { FakeArchiveView, HEALTHY } from '../http/fake-archive-view.ts';
 import { FakeChainView } from '../http/fake-chain-view.ts';
 import { FakeWindowView, windowBlob, windowBlock } from '../http/fake-window-view.ts';
-import { running } from '../http/harness.ts';
+import { running, type TestOptions } from '../http/harness.ts';
 
 let built: ReturnType<typeof bundlePage> | undefined;
 
@@ -21,7 +20,7 @@ export const PAGE: PageSource = {
 };
 
 /** Starts a server with the page on a fake archive that the test describes. */
-export async function fakeArchive(given: Partial<HttpOptions> = {}) {
+export async function fakeArchive(given: Partial<TestOptions> = {}) {
   const view = new FakeArchiveView();
   const window = new FakeWindowView();
   const chain = new FakeChainView();

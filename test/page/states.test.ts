@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createReaderServer } from '../../src/http/index.ts';
+import { createHttpServer } from '../../src/http/index.ts';
 import { atEndOfTest, SharedByTests } from '../cleanup.ts';
 import { blobOf, bytesOf, FakeArchiveView, HEALTHY } from '../http/fake-archive-view.ts';
 import { windowBlob, windowBlock } from '../http/fake-window-view.ts';
-import { testOptions } from '../http/harness.ts';
+import { readerRoutes, testOptions } from '../http/harness.ts';
 import { type Browser, describeInBrowser, launchChromium } from './chromium.ts';
 import { fakeArchive, fullWindow, PAGE } from './fake-archive.ts';
 import { WatchedPage } from './watched-page.ts';
@@ -249,7 +249,8 @@ describeInBrowser('the view of an operator', () => {
       record: async () => null,
       status: () => ({ version: '0.1.0', conditions: [CONDITION] }),
     };
-    const server = await createReaderServer(reader, { ...testOptions(), page: PAGE });
+    const options = { ...testOptions(), page: PAGE };
+    const server = await createHttpServer(readerRoutes(reader, options), options);
     atEndOfTest(() => server.close());
     const { url } = await server.listen();
     const watched = await WatchedPage.open(browser, url);

@@ -6,9 +6,9 @@ import { subscriptionRoutes } from './subscription-routes.ts';
 import { takeDownRoutes } from './take-down-routes.ts';
 
 /** Everything under `/admin`: by the local socket, or with a token of an operator. */
-export function adminRoutes({ jobs, takeDowns, subscriptions, levels, drain }: AdminView, isLocal: boolean): Route[] {
+export function adminRoutes({ jobs, takeDowns, subscriptions, levels, drain }: AdminView): Route[] {
   return [
-    ...jobRoutes(jobs, isLocal),
+    ...jobRoutes(jobs),
     ...takeDownRoutes(takeDowns),
     ...subscriptionRoutes(subscriptions),
     ...(levels === null ? [] : levelRoutes(levels)),

@@ -14,7 +14,7 @@ const EVENTS = { mediaType: 'application/x-ndjson', schema: null };
 const MAX_BYTES = 65_536;
 
 /** Begin, watch, list and cancel the long operations of the daemon. */
-export function jobRoutes(jobs: AdminView['jobs'], isLocal: boolean): Route[] {
+export function jobRoutes(jobs: AdminView['jobs']): Route[] {
   return [
     defineRawPostRoute({
       path: '/admin/jobs/:job',
@@ -26,7 +26,7 @@ export function jobRoutes(jobs: AdminView['jobs'], isLocal: boolean): Route[] {
       query: NOTHING,
       maxBytes: MAX_BYTES,
       describedBody: z.looseObject({}),
-      answer({ parameters, body, signal }) {
+      answer({ parameters, body, signal, isLocal }) {
         if (!isLocal && jobs.isLocalOnly(parameters.job)) throw localOnly(parameters.job);
         const id = jobs.start(parameters.job, body.length === 0 ? {} : jsonOf(body));
         return linesAnswer(() => jobs.follow(id, signal));

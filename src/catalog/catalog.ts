@@ -225,17 +225,16 @@ export class Catalog {
   }
 
   /**
-   * The backend's copy is missing or does not hash to its name. With no other good copy the content is queued again. A backend
-   * whose rule leaves the blob out is not to get it again.
+   * The backend's copy is missing or does not hash to its name. With no other good copy the content is queued again. With one, a
+   * backend whose rule leaves the blob out is not to get it again.
    */
   recordDamaged(backend: string, name: ContentName): AfterDamage {
     return this.#tables.transaction('record a damaged copy', () => {
       const entry = this.#tables.content.find(name.versionHash).find((one) => one.hashType === name.hashType);
       if (entry === undefined) return 'to-be-fetched-again';
       this.#tables.placements.set(backend, entry.sequence, 'damaged', null);
-      const state = this.#tables.recount(entry);
-      if (!this.#tables.placements.takes(backend, entry)) return 'not-replaced-by-rule';
-      return state === 'seen' ? 'to-be-fetched-again' : 'other-copies-left';
+      if (this.#tables.recount(entry) === 'seen') return 'to-be-fetched-again';
+      return this.#tables.placements.takes(backend, entry) ? 'other-copies-left' : 'not-replaced-by-rule';
     });
   }
 

@@ -87,6 +87,7 @@ export class PlacementTable {
   readonly #set: Database.Statement;
   readonly #put: Database.Statement;
   readonly #remove: Database.Statement;
+  readonly #removeBad: Database.Statement;
   readonly #relax: Database.Statement;
   readonly #fail: Database.Statement;
   readonly #wanted: Database.Statement;
@@ -146,6 +147,9 @@ export class PlacementTable {
     );
     this.#stateAt = database.prepare(`SELECT state FROM copy WHERE ${COPY}`).pluck();
     this.#remove = database.prepare(`DELETE FROM copy WHERE ${COPY} RETURNING backend_id, state`).raw();
+    this.#removeBad = database
+      .prepare(`DELETE FROM copy WHERE ${COPY} AND state <> 1 RETURNING backend_id, state`)
+      .raw();
     this.#forget = database
       .prepare(
         `DELETE FROM copy WHERE backend_id IN (SELECT id FROM backend) AND kind = ${BLOB} AND object = ? RETURNING backend_id, state`,
@@ -189,7 +193,11 @@ export class PlacementTable {
   /** Every configured backend whose rule takes it is to get it; what no block has, the local store alone. */
   want(sequence: number, dueSeconds: number, isUnmined = false): void {
     for (const [name, id] of this.#ids) {
-      if ((isUnmined && name !== SPOOL) || this.#isLeftOut(id, sequence)) continue;
+      if (isUnmined && name !== SPOOL) continue;
+      if (this.#isLeftOut(id, sequence)) {
+        this.#dropBad(id, sequence);
+        continue;
+      }
       if (this.#wantNew(id, sequence, dueSeconds)) continue;
       const before = this.#codeAt(id, sequence);
       if (this.#wantAnew.run(id, sequence).changes === 1) this.counts.moved(id, before, 0);
@@ -242,18 +250,22 @@ export class PlacementTable {
     return isNew;
   }
 
-  /**
-   * A copy that was made under another rule counts while it is good. When it is not, the backend is not to get it again, and
-   * there is no row of it any more.
-   */
   set(backend: string, sequence: number, state: PlacementState, verifiedMs: number | null): void {
-    if (state !== 'good' && this.#isLeftOut(this.id(backend), sequence)) {
-      this.remove(backend, sequence);
-      return;
-    }
     this.#setState(this.id(backend), sequence, codeOf(state), verifiedMs);
     if (state !== 'good' || backend === SPOOL) return;
     for (const id of this.#ids.values()) this.#relax.run(id, sequence);
+  }
+
+  /**
+   * Some place holds the blob. A copy that was made under another rule counts while it is good. When it is not, the backend is
+   * not to get it again, and there is no row of it any more. The row of the last copy stays: its loss is to be told.
+   */
+  dropLeftOut(sequence: number): void {
+    for (const id of this.#rules.keys()) if (this.#isLeftOut(id, sequence)) this.#dropBad(id, sequence);
+  }
+
+  #dropBad(id: number, sequence: number): void {
+    this.#gone(this.#removeBad.all(id, sequence));
   }
 
   #setState(id: number, sequence: number, code: 0 | 1 | 2, verifiedMs: number | null): void {

@@ -88,7 +88,7 @@ function queueWhatIsMissing(
     .run(id, name === SPOOL ? 2 : 0);
 }
 
-/** Copies that are not proven there, and that the rule leaves out, are wanted no more. */
+/** Copies that are not proven there, and that the rule leaves out, are wanted no more, unless no place holds the blob. */
 function leaveOut(database: Database.Database, id: number, rule: ArchiveRule): void {
   database.function(IS_TAKEN, { deterministic: true }, (key: Buffer, sizeBytes: number) =>
     rule.leavesOut(parseVersionHash(key.toString('hex')), sizeBytes) ? 0 : 1,
@@ -96,7 +96,7 @@ function leaveOut(database: Database.Database, id: number, rule: ArchiveRule): v
   database
     .prepare(
       `DELETE FROM copy WHERE backend_id = ? AND kind = ${BLOB} AND state <> 1
-       AND NOT EXISTS (SELECT 1 FROM content WHERE sequence = object AND ${TAKEN})`,
+       AND NOT EXISTS (SELECT 1 FROM content WHERE sequence = copy.object AND (${TAKEN} OR NOT ${HELD}))`,
     )
     .run(id);
 }

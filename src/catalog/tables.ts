@@ -75,7 +75,10 @@ export class Tables {
     }
     if (state === 'seen') {
       this.seen.add({ ...entry, medianTimeSeconds: entry.medianTimeSeconds ?? 0 }, this.nowMs());
-    } else if (entry.state === 'seen') {
+      return state;
+    }
+    this.placements.dropLeftOut(sequence);
+    if (entry.state === 'seen') {
       this.seen.remove(entry.versionHash);
       this.heldAgain.notify();
     }

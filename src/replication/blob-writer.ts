@@ -65,7 +65,10 @@ export class BlobWriter {
     const staysHere = room.knowsWhatIsMined() && isUnmined();
     if (staysHere && refusal === null) throw noRoomForUnmined(blob);
     const written = staysHere ? { by: null, refusal } : await this.#writeThrough(blob, signal);
-    if (written.by !== null) return written.by;
+    if (written.by !== null) {
+      damage.healed(written.by, blob);
+      return written.by;
+    }
     if (refusal === null || refusal.code === 'storage/full') {
       throw noRoom(room.isCache, sitesFor(blob).length > 0, written.refusal ?? refusal);
     }

@@ -115,11 +115,20 @@ export class DamageWatch {
     return entries.length;
   }
 
-  /** The backend is proven to hold it again. */
+  /** The backend is proven to hold it again. Another backend whose rule leaves it out had the last copy, and needs none now. */
   healed(backend: string, name: ContentName): void {
-    if (!this.#damaged.delete(keyOf(backend, name))) return;
-    this.healedCopies.set(backend, (this.healedCopies.get(backend) ?? 0) + 1);
-    this.#tellWhatIsLeft();
+    if (this.#damaged.size === 0) return;
+    const isHealed = this.#damaged.delete(keyOf(backend, name));
+    if (isHealed) this.healedCopies.set(backend, (this.healedCopies.get(backend) ?? 0) + 1);
+    const needless = this.#leftOutAt(name).filter((other) => this.#damaged.delete(keyOf(other, name)));
+    if (isHealed || needless.length > 0) this.#tellWhatIsLeft();
+  }
+
+  #leftOutAt({ hashType, versionHash }: ContentName): string[] {
+    const { replicas } = this.#catalog;
+    if (this.#backends.every((backend) => replicas.ruleOf(backend) === null)) return [];
+    const entries = this.#catalog.find(versionHash).filter((entry) => entry.hashType === hashType);
+    return entries.flatMap((entry) => replicas.leftOutAt(entry));
   }
 
   /** Drops a blob that no place is to hold any more: it is not damaged, wherever it was. */

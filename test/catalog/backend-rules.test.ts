@@ -135,6 +135,20 @@ test('a copy that the rule leaves out counts no more when it is not good, and is
   expect([atIpfs(catalog), catalog.replicas.queued('ipfs')]).toEqual([['wanted', null], 1]);
 });
 
+test('the row of a last copy that is damaged stays under a rule that leaves it out, until another place holds the blob', () => {
+  const open = opener();
+  const first = open();
+  first.replicas.recordFound('ipfs', BOTH);
+  expect(first.recordDamaged('ipfs', LARGE)).toBe('to-be-fetched-again');
+  const catalog = open({ rule: upTo(1_000) });
+  expect([atIpfs(catalog), states(catalog)]).toEqual([
+    ['good', 'damaged'],
+    ['stored', 'seen'],
+  ]);
+  catalog.recordSpooled([LARGE]);
+  expect([atIpfs(catalog), catalog.replicas.damagedCount('ipfs')]).toEqual([['good', null], 0]);
+});
+
 test('a copy that a listing finds there counts, though the rule would not bring it there', () => {
   const catalog = opener()({ rule: upTo(1_000) });
   catalog.replicas.recordFound('ipfs', [LARGE]);

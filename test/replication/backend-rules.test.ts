@@ -92,3 +92,24 @@ test('behind copies that are gone there and not brought back, others are found t
   const here = await Promise.all([...gone, SMALL].map((blob) => store.stat(blob, NEVER)));
   expect(here.map((found) => found !== null)).toEqual([...gone.map(() => true), false]);
 });
+
+test('the last copy is told of and counted though the rule leaves it out, and is forgotten when another place holds it', async () => {
+  const { scrub, s3, ipfs, spool, drain, conditions, catalog, store } = await stricter([LARGE], ['ipfs']);
+  catalog.replicas.recordUnproven('s3', catalog.find(LARGE.versionHash));
+  s3.blobs.clear();
+  const [entry] = catalog.find(LARGE.versionHash);
+  if (entry === undefined) throw new Error('It has no row.');
+  catalog.replicas.cached.recordEvicted([{ entry, backend: 'ipfs' }]);
+  await store.purge(LARGE, NEVER);
+  ipfs.blobs.delete(keyOf(LARGE));
+  expect(await scrub.check(null, () => {}, NEVER)).toMatchObject({ missing: 1 });
+  expect([conditions.has('damage'), catalog.totals().seen, catalog.replicas.damagedCount('ipfs')]).toEqual([
+    true,
+    1,
+    1,
+  ]);
+  await spool(LARGE);
+  await drain();
+  expect([[...s3.blobs.keys()], [...ipfs.blobs.keys()]]).toEqual([[keyOf(LARGE)], []]);
+  expect([conditions.has('damage'), catalog.totals().stored, catalog.replicas.queued('ipfs')]).toEqual([false, 1, 0]);
+});

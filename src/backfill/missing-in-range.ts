@@ -10,10 +10,13 @@ interface RangeCatalog {
   readonly chain: Pick<Catalog['chain'], 'state'>;
   readonly answers: Pick<Catalog['answers'], 'lowestHeightSince'>;
   readonly missing: Pick<Catalog['missing'], 'page' | 'count'>;
+  readonly leftOut: Pick<Catalog['leftOut'], 'has'>;
   nowMs(): number;
 }
 
 export interface PendingContent extends MissingContent {
+  /** Read from the catalog whenever it is asked: sources may answer long after the content was found missing. */
+  readonly isLeftOut: boolean;
   /** The window of the content is still open, within the range. What a rule left out is never at risk. */
   readonly isAtRisk: boolean;
   /** The row of the content once it is here. */
@@ -70,7 +73,15 @@ export class MissingInRange {
     const due = isInWindow
       ? { medianTimeSeconds }
       : { medianTimeSeconds: null, dueSeconds: AFTER_ALL_SECONDS + height };
-    return { ...content, isAtRisk: isInWindow && !content.isLeftOut, row: { ...row, ...due } };
+    const { leftOut } = this.#catalog;
+    return {
+      ...content,
+      get isLeftOut() {
+        return leftOut.has(versionHash);
+      },
+      isAtRisk: isInWindow && !content.isLeftOut,
+      row: { ...row, ...due },
+    };
   }
 
   *#slice(range: MissingRange, from: number, to: number, signal: AbortSignal): Generator<MissingContent> {

@@ -217,6 +217,19 @@ describe('fetching from sources', () => {
     expect(again.outcome).toMatchObject({ leftOutCount: 0, unaskedCount: 1 });
   });
 
+  test('a blob that is left out no more while its sources are asked is missing where no source has it', async () => {
+    const [blob] = BLOBS;
+    if (blob === undefined) throw new Error('There are no blobs.');
+    const { run, catalog } = await scene(() => {}, [blob]);
+    const poor = sourceThat('poor', ofAll('gives').with(0, 'absent'), new Map());
+    const find: BackfillSource['find'] = async (content, signal) => {
+      if (content.versionHash === blob.versionHash) catalog.leftOut.letIn(blob);
+      return await poor.find(content, signal);
+    };
+    const { outcome } = await run([{ ...poor, find }]);
+    expect(outcome).toMatchObject({ fetched: BLOBS.length - 1, missingCount: 1, leftOutCount: 0 });
+  });
+
   test('withheld content is not looked for', async () => {
     const { run, catalog } = await scene();
     const [first] = BLOBS;

@@ -51,8 +51,8 @@ test('missing content is reported once each, and no look goes over more than som
       return catalog.missing.count(range, from, to);
     },
   };
-  const { chain, answers } = catalog;
-  const range = new MissingInRange({ from: 0, to: BLOCKS - 1 }, { chain, answers, missing, nowMs: () => 0 });
+  const { chain, answers, leftOut } = catalog;
+  const range = new MissingInRange({ from: 0, to: BLOCKS - 1 }, { chain, answers, missing, leftOut, nowMs: () => 0 });
   const found: number[] = [];
   const names = new Set<string>();
   for await (const { height, versionHash } of range.all(NEVER)) {

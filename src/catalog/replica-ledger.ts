@@ -151,7 +151,10 @@ export class ReplicaLedger {
         if (given === null) return [];
         this.#arrivals.queueRecords(found);
         const dueSeconds = found.dueSeconds ?? found.medianTimeSeconds ?? 0;
-        return given.isNew ? [{ ...given, dueSeconds }] : [];
+        if (given.isNew) return [{ ...given, dueSeconds }];
+        // Before, no block may have had it, so that it was to stay here alone.
+        placements.wantElsewhere(given.sequence, dueSeconds);
+        return [];
       });
       placements.wantNew(fresh);
       // Content from elsewhere: it is missing here until it is brought back, and a cache need not have it.

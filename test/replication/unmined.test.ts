@@ -75,6 +75,16 @@ test('a backend that is added later gets what was mined, and nothing else', asyn
   expect(after.replicas.queued('s3')).toBe(1);
 });
 
+test('a blob that no block had, that was damaged here and that a backend turns out to hold, is brought to the others', () => {
+  const catalog = openCatalog({ backends: ['local', 's3', 'ipfs'] });
+  walk(catalog);
+  const waiting = spooled('waiting', 'keccak256', { medianTimeSeconds: LATER });
+  catalog.recordSpooled([{ ...waiting, isUnmined: true }]);
+  expect(catalog.recordDamaged('local', waiting)).toBe('to-be-fetched-again');
+  catalog.replicas.recordFound('s3', [waiting]);
+  expect([catalog.replicas.queued('s3'), catalog.replicas.queued('ipfs')]).toEqual([0, 1]);
+});
+
 test('a blob that was listed as the walk began may be in a block below: it is replicated', () => {
   const catalog = openCatalog({ backends: ['local', 's3'] });
   const facts = (medianTimeSeconds: number) => ({

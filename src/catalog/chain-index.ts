@@ -1,12 +1,12 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
-import type { BlockHash, ContentName, TxId } from '../core/blob/ids.ts';
+import type { BlockHash, ContentName, TxId, VersionHash } from '../core/blob/ids.ts';
 import { deadlineOf } from '../core/blob/limits.ts';
 import { Notifier } from '../core/notifier.ts';
 import { type BlockRow, BlockTable } from './block-table.ts';
 import type { LeftOutLedger } from './left-out-ledger.ts';
 import { NodeBranches } from './node-branches.ts';
-import { type ChainPlace, type OccurrenceRow, OccurrenceTable, type PlacedOccurrence } from './occurrence-table.ts';
+import { type ChainPlace, OccurrenceTable, type PlacedOccurrence } from './occurrence-table.ts';
 import { type RecordOutbox, UNMADE_RECORD } from './record-outbox.ts';
 import { hashKey } from './seen-table.ts';
 import type { Tables } from './tables.ts';
@@ -26,7 +26,7 @@ const walked = z.object({
 });
 type Walked = z.output<typeof walked>;
 
-type ChainLeftOut = Pick<LeftOutLedger, 'judgeMined' | 'noteMined' | 'leaveBlock' | 'recordEvidence' | 'askAfterMs'>;
+type ChainLeftOut = Pick<LeftOutLedger, 'judgeMined' | 'noteMined' | 'leaveBlocks' | 'recordEvidence' | 'askAfterMs'>;
 
 /** The branch that was walked, and what is on it. Every method is one durable transaction. */
 export class ChainIndex {
@@ -208,23 +208,26 @@ export class ChainIndex {
     const left = this.#blocks.at(toHeight) === null ? null : toHeight;
     const lowered = (height: number | null) => (height !== null && height > toHeight ? left : height);
     const taken = this.#tables.transaction('take blocks back', () => {
-      const gone = new Map<string, OccurrenceRow>();
+      const gone = new Map<VersionHash, number[]>();
       const withdrawn: PlacedOccurrence[] = [];
       let occurrences = 0;
       for (const occurrence of this.#occurrences.above(toHeight)) {
         occurrences += 1;
-        gone.set(occurrence.versionHash, occurrence);
+        const heights = gone.get(occurrence.versionHash);
+        if (heights === undefined) gone.set(occurrence.versionHash, [occurrence.height]);
+        else heights.push(occurrence.height);
         if (called !== null && occurrence.height <= called) withdrawn.push(occurrence);
       }
       this.#occurrences.deleteAbove(toHeight);
       this.#records.forgetAbove(toHeight);
       for (const occurrence of withdrawn) this.#records.withdraw(occurrence, chainSeconds);
-      for (const { versionHash } of gone.values()) {
+      for (const [versionHash, heights] of gone) {
         this.#tables.seen.leaveBlock(versionHash);
-        this.#leftOut.leaveBlock(versionHash);
+        this.#leftOut.leaveBlocks(versionHash, heights);
         const key = hashKey(versionHash);
         this.#revokeLoss.run(this.#tables.nowMs(), key, key);
       }
+      this.#leftOut.recordEvidence();
       const blocks = this.#blocks.deleteAbove(toHeight);
       this.nodeBranches.leaveAbove(toHeight);
       this.#putWalk({ finalHeight: lowered(final), calledFinalHeight: lowered(called) });

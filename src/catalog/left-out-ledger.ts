@@ -83,6 +83,8 @@ export class LeftOutLedger {
   readonly #rule: ArchiveRule;
   readonly #isAny: Database.Statement;
   readonly #has: Database.Statement;
+  /** Left out by an earlier catalog, of a block that this one has still to walk to. */
+  readonly #isAwaited: Database.Statement;
   readonly #find: Database.Statement;
   readonly #wasHeldOrLost: Database.Statement;
   readonly #put: Database.Statement;
@@ -103,6 +105,10 @@ export class LeftOutLedger {
     this.#rule = rule;
     this.#isAny = database.prepare('SELECT 1 FROM left_out LIMIT 1');
     this.#has = database.prepare('SELECT 1 FROM left_out WHERE version_hash = ?');
+    this.#isAwaited = database.prepare(
+      `SELECT 1 FROM left_out WHERE version_hash = @key AND unmined = 0
+       AND NOT EXISTS (SELECT 1 FROM occurrence WHERE version_hash = @key)`,
+    );
     this.#find = database.prepare(`SELECT ${COLUMNS} FROM left_out ${RULE} WHERE version_hash = ?`);
     this.#wasHeldOrLost = database.prepare(
       `SELECT 1 FROM content WHERE version_hash = @key
@@ -203,7 +209,11 @@ export class LeftOutLedger {
     const isLeftOut = this.#rule.leavesOut(versionHash, sizeBytes, this.#sendersIn(versionHash, senders));
     if (isLeftOut || isPast || !this.#rule.needsSenders) {
       if (this.noteMined(mined)) return true;
-    } else this.letIn(mined);
+    } else if (this.#isLeftOut(versionHash)) {
+      // The occurrence is not recorded yet, and an earlier document of this block may name the blob.
+      this.#stale.add(firstHeightOf(height));
+      this.letIn(mined);
+    }
     if (!isLeftOut || !this.#leaveOut({ versionHash, sizeBytes, txid, medianTimeSeconds }, true)) return false;
     this.#stale.add(firstHeightOf(height));
     return true;
@@ -217,9 +227,14 @@ export class LeftOutLedger {
     return true;
   }
 
-  /** Blocks that had it were taken back: unless another one has it, no block has. Within that transaction. */
-  leaveBlock(versionHash: VersionHash): void {
-    if (this.#isLeftOut(versionHash)) this.#unmine.run({ key: hashKey(versionHash) });
+  /**
+   * Blocks of these heights that had it were taken back: unless another one has it, no block has. Within that transaction;
+   * `recordEvidence` is to follow.
+   */
+  leaveBlocks(versionHash: VersionHash, heights: readonly number[]): void {
+    if (!this.#isLeftOut(versionHash)) return;
+    this.#unmine.run({ key: hashKey(versionHash) });
+    for (const height of heights) this.#stale.add(firstHeightOf(height));
   }
 
   /** When a blob that a list names is asked for: the block that it waits for tells its senders, which may leave it out. */
@@ -287,9 +302,12 @@ export class LeftOutLedger {
   #putDocument(from: number, told: LeftOutDocument['blobs']): void {
     const to = from + DOCUMENT_HEIGHTS - 1;
     const path = leftOutPath(from);
-    // A catalog that is made again knows names by an earlier document before it has walked to their blocks.
+    // A catalog that is made again knows names by an earlier document before it has walked to their blocks. Once it has walked to
+    // one, the blocks tell which documents name the blob: one that was taken back has it no more.
     const before = parseLeftOutDocument(this.#evidence.textOf(path) ?? '')?.blobs ?? [];
-    const known = [...told, ...before].filter(({ versionHash }) => this.#isLeftOut(versionHash));
+    const known = [...told, ...before].filter(
+      ({ versionHash }) => this.#isAwaited.get({ key: hashKey(versionHash) }) !== undefined,
+    );
     const walked = this.#ofHeights.all(from, to).map(namedInDocument);
     const byName = [...known, ...walked].map((blob) => [`${blob.hashType} ${blob.versionHash}`, blob] as const);
     this.#evidence.put(path, { format: 1, from, to, blobs: [...new Map(byName).values()] } satisfies LeftOutDocument);

@@ -334,6 +334,17 @@ describe('a rule by sender', () => {
     expect([queued(catalog), leftOut(catalog)]).toEqual([[large.versionHash], false]);
   });
 
+  test('takes out of the evidence a blob whose block was taken back and whose next block has our sender', () => {
+    const catalog = openBySender();
+    catalog.noteListed([listed]);
+    mine(catalog, 7, [theirs]);
+    expect(catalog.evidence.find(DOCUMENT)).toMatchObject({ blobs: [{ versionHash: large.versionHash }] });
+    catalog.chain.takeBack(6);
+    expect([leftOut(catalog), catalog.evidence.find(DOCUMENT)]).toMatchObject([true, { blobs: [] }]);
+    mine(catalog, 7, [ours]);
+    expect([leftOut(catalog), catalog.evidence.find(DOCUMENT)]).toMatchObject([false, { blobs: [] }]);
+  });
+
   test('keeps out what was left out, over a reorganisation and in a block of a past window', () => {
     const catalog = openBySender();
     catalog.noteListed([listed]);

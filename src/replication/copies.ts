@@ -2,7 +2,7 @@ import type { ContentName } from '../core/blob/ids.ts';
 import { StorageError } from '../storage/errors.ts';
 import type { VerifiedBlob, Verifier } from '../verify/verified-blob.ts';
 import { type HeldBytes, MEMORY } from '../view/held-bytes.ts';
-import type { BackendHandle } from './backend-handle.ts';
+import type { BackendHandle, CopyFinding } from './backend-handle.ts';
 import { type Attempt, firstGood } from './first-good.ts';
 import type { LocalCopies } from './local-copies.ts';
 
@@ -39,10 +39,24 @@ export class Copies {
 
   /** `except`: a backend that is not asked, because it is the one to be filled. */
   async find(name: ContentName, signal: AbortSignal, except: string | null = null): Promise<CopySearch> {
+    return await this.#search(name, signal, except, () => this.#local.examineUnlessKnown(name, signal));
+  }
+
+  /** Does what `find` does, and hashes the copy here, whatever is known of its file. Others may be sent that file meanwhile. */
+  async findHashed(name: ContentName, signal: AbortSignal): Promise<CopySearch> {
+    return await this.#search(name, signal, null, () => this.#local.examineElsewhere(name, signal));
+  }
+
+  async #search(
+    name: ContentName,
+    signal: AbortSignal,
+    except: string | null,
+    examine: () => Promise<CopyFinding>,
+  ): Promise<CopySearch> {
     const bad: BadCopy[] = [];
     const faults: StorageError[] = [];
     if (except !== this.#local.id) {
-      const blob = await this.#here(name, bad, faults, signal);
+      const blob = await this.#here(examine, bad, faults, signal);
       if (blob !== null) return { found: { blob, from: this.#local.id }, bad, faults };
     }
     const attempts = this.#sites
@@ -58,9 +72,9 @@ export class Copies {
     this.#local.doubt(name);
   }
 
-  async #here(name: ContentName, bad: BadCopy[], faults: StorageError[], signal: AbortSignal) {
+  async #here(examine: () => Promise<CopyFinding>, bad: BadCopy[], faults: StorageError[], signal: AbortSignal) {
     try {
-      const finding = await this.#local.examineUnlessKnown(name, signal);
+      const finding = await examine();
       if (finding.kind === 'good') return finding.blob;
       bad.push({ backend: this.#local.id, kind: finding.kind });
       return null;

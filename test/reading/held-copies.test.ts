@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
 import { HeldCopies } from '../../src/reading/held-copies.ts';
+import { ProvenFiles } from '../../src/reading/proven-files.ts';
 import { ROW_LIMIT_BYTES } from '../../src/storage/local/local-store.ts';
 import { replicationScene } from '../replication/replication-scene.ts';
 import { NEVER, nameOf, sampleBlob } from '../sample-blobs.ts';
 
-test('a file that has rotted with its old times just after it was hashed comes to no reader’s memory', async () => {
+async function oneFile() {
   const blob = sampleBlob('asked for often', ROW_LIMIT_BYTES + 1);
   const scene = await replicationScene({ backends: [], mode: 'keep' });
   const { catalog, store, damage } = scene;
@@ -12,6 +13,20 @@ test('a file that has rotted with its old times just after it was hashed comes t
   const copies = new HeldCopies(store.id, scene.copies, damage, { offer: () => undefined });
   const [entry] = catalog.find(blob.versionHash);
   if (entry === undefined) throw new Error('the blob is not in the catalog');
+  return { blob, copies, entry, store, rehash: scene.rehash };
+}
+
+test('while one reader has a file hashed for memory, others are given the file', async () => {
+  const { copies, entry, store, rehash } = await oneFile();
+  const reading = copies.find(entry, NEVER);
+  const file = await new ProvenFiles(store, rehash).open(entry, NEVER);
+  file?.close();
+  expect(file).not.toBeNull();
+  expect((await reading).found?.from).toBe(store.id);
+});
+
+test('a file that has rotted with its old times just after it was hashed comes to no reader’s memory', async () => {
+  const { blob, copies, entry, store } = await oneFile();
   expect((await copies.find(entry, NEVER)).found?.from).toBe(store.id);
   const copy = store.copy.bind(store);
   store.copy = async (name, signal) => {

@@ -11,7 +11,7 @@ const UNUSED_MS = 1_000;
  */
 export class PartMemory {
   readonly #free: ArrayBufferLike[] = [];
-  readonly #lent = new WeakSet<ArrayBufferLike>();
+  readonly #lent = new WeakSet<Buffer>();
   /** The fewest that were free since the last look. */
   #unused = 0;
   #look: NodeJS.Timeout | null = null;
@@ -20,14 +20,15 @@ export class PartMemory {
     if (bytes <= SMALL_BYTES || bytes > LARGE_PART_BYTES) return Buffer.allocUnsafeSlow(bytes);
     const memory = this.#free.pop() ?? Buffer.allocUnsafeSlow(LARGE_PART_BYTES).buffer;
     this.#unused = Math.min(this.#unused, this.#free.length);
-    this.#lent.add(memory);
-    return Buffer.from(memory, 0, bytes);
+    const part = Buffer.from(memory, 0, bytes);
+    this.#lent.add(part);
+    return part;
   }
 
   /** The next part is written over this one, so nothing may send or read it any more. A second call does nothing. */
-  giveBack({ buffer }: Buffer): void {
-    if (!this.#lent.delete(buffer)) return;
-    this.#free.push(buffer);
+  giveBack(part: Buffer): void {
+    if (!this.#lent.delete(part)) return;
+    this.#free.push(part.buffer);
     this.#look ??= setInterval(() => this.#giveUpUnused(), UNUSED_MS).unref();
   }
 

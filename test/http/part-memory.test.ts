@@ -19,6 +19,15 @@ test('no memory is lent twice at a time', () => {
   expect(new Set(lent).size).toBe(20);
 });
 
+test('a part that was given back is not given back again when its memory is lent to the next one', () => {
+  const memory = new PartMemory();
+  const first = memory.take(LARGE_PART_BYTES);
+  memory.giveBack(first);
+  const next = memory.take(LARGE_PART_BYTES);
+  memory.giveBack(first);
+  expect(memory.take(LARGE_PART_BYTES).buffer === next.buffer).toBe(false);
+});
+
 test('small parts have memory of their own', () => {
   const memory = new PartMemory();
   const part = memory.take(65_536);

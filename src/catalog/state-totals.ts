@@ -17,14 +17,16 @@ const total = z.object({ count: z.number(), bytes: z.number() });
 /** Number of contents in each state, and their bytes. Triggers of the table count them, for a count would read all of it. */
 export class StateTotals {
   readonly #of: Database.Statement;
+  readonly #reading: <T>(operation: string, work: () => T) => T;
 
-  constructor(database: Database.Database) {
+  constructor(database: Database.Database, reading: <T>(operation: string, work: () => T) => T) {
+    this.#reading = reading;
     this.#of = database.prepare(
       "SELECT value ->> 'count' AS count, value ->> 'bytes' AS bytes FROM fact WHERE name = 'contents/' || CAST(? AS INTEGER)",
     );
   }
 
   of(state: StoredState): Readonly<z.output<typeof total>> {
-    return total.parse(this.#of.get(CONTENT_STATES.indexOf(state)));
+    return this.#reading('read the totals', () => total.parse(this.#of.get(CONTENT_STATES.indexOf(state))));
   }
 }

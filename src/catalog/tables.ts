@@ -39,7 +39,7 @@ export class Tables {
     this.content = new ContentTable(database);
     this.seen = seen;
     this.placements = placements;
-    this.counts = new StateTotals(database);
+    this.counts = new StateTotals(database, this.reading);
     this.replicasRequired = replicasRequired;
     this.nowMs = clock.nowMs;
     this.surelyMs = clock.surelyMs;

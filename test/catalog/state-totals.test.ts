@@ -50,3 +50,12 @@ test('a configuration that requires other copies counts each blob in its new sta
   expect(totalsOf(after).map(({ count }) => count)).toEqual([0, 2, 0]);
   expect(totalsOf(after)).toEqual(countedIn(folder));
 });
+
+test('totals that cannot be read are a fault of the catalog, with what to do', () => {
+  const folder = temporaryFolder();
+  const catalog = openCatalog({ folder });
+  const beside = new Database(join(folder, 'catalog.sqlite'));
+  beside.exec("DELETE FROM fact WHERE name GLOB 'contents/*'");
+  beside.close();
+  expect(() => catalog.totals()).toThrow(expect.objectContaining({ code: 'catalog/fault' }));
+});

@@ -81,7 +81,7 @@ export class SenderLookup {
         ? null
         : {
             code: 'chain/senders-unknown',
-            message: `Senders of blobs in block ${height} are unknown: ${why}. Blobs of unknown senders are archived, and pass no filter by sender.`,
+            message: `Senders of blobs in block ${height} are unknown: ${why}. A rule by sender archives them all the same, and a filter by sender passes them only as \`unknown\`.`,
             hint: 'A node that is not pruned, of a release that answers `getrawtransaction` with verbosity 2, tells them. Holdfast asks again with the next blob.',
             blocksReadiness: false,
           },

@@ -86,6 +86,10 @@ test('goes on without senders when the node fails, and leaves it alone for a min
   const { senders, asked, raised, clock } = lookup(() => Promise.reject(new Error('The node went away.')));
   expect(await senders.learn(firstBlock(), NEVER)).toMatchObject([{ senders: null }]);
   expect(raised.at(-1)?.message).toContain('The node went away');
+  // Without a rule by sender they may well be left out, and a filter that names `unknown` passes them.
+  expect(raised.at(-1)?.message).toContain(
+    'A rule by sender archives them all the same, and a filter by sender passes them only as `unknown`.',
+  );
   await senders.learn(firstBlock(), NEVER);
   expect(asked).toHaveLength(1);
   clock.ms += 60_000;

@@ -53,6 +53,8 @@ export class EventListeners {
   readonly #report: (error: unknown) => void;
   readonly #clock: Pick<Clock, 'steadyMs'>;
   readonly #listeners = new Set<Listener>();
+  /** Events by their JSON, which the feed makes once for all: those who come together are sent the same bytes. */
+  readonly #shared = new WeakMap<Buffer, Buffer>();
   #timer: NodeJS.Timeout | null = null;
   /** Revision up to which all were told. */
   #sent = '';
@@ -95,7 +97,13 @@ export class EventListeners {
   /** The changes since that revision; where those cannot be told, the whole. */
   #changesSince(since: string): Buffer {
     const changes = this.#feed.changesSince(since);
-    return changes === null ? this.#event('window', this.#feed.whole()) : this.#event('change', changes);
+    return changes === null ? this.#sharedEvent('window', this.#feed.whole()) : this.#sharedEvent('change', changes);
+  }
+
+  #sharedEvent(name: 'window' | 'change', json: Buffer): Buffer {
+    const event = this.#shared.get(json) ?? this.#event(name, json);
+    this.#shared.set(json, event);
+    return event;
   }
 
   /** From now on it is sent every change, until it goes or falls behind. Its head is sent already. */

@@ -153,6 +153,22 @@ describe('GET /v1/events', () => {
     expect(feed.changesSince(`${epoch}.000${number}`)).toBe(given.at(-2));
   });
 
+  test('listeners without a filter that come together share the bytes of their first event', () => {
+    const window = new FakeWindowView();
+    window.show([windowBlock(7, [windowBlob(1)])]);
+    const clock = { ms: 0 };
+    const feed = new WindowFeed(new FakeArchiveView(), window, () => clock.ms);
+    const listeners = new EventListeners(feed, DEFAULT_EVENT_LIMITS, () => undefined, { steadyMs: () => 0 });
+    const first = listeners.greeting('', {}).event;
+    expect(listeners.greeting('', {}).event).toBe(first);
+    const since = feed.revision;
+    window.show([windowBlock(7, [windowBlob(1)]), windowBlock(8, [windowBlob(2)])]);
+    clock.ms += 2_000;
+    const change = listeners.greeting(since, {}).event;
+    expect(change.toString()).toContain(`event: change\nid: ${feed.revision}\n`);
+    expect(listeners.greeting(since, {}).event).toBe(change);
+  });
+
   test('a changed condition is news, another call to the node is none', async () => {
     const { url, view, window } = await served({ eventHeartbeatMs: 60_000 });
     const { next } = await listen(url);

@@ -32,6 +32,8 @@ interface Listener {
   /** null: it hears of every blob. */
   readonly filtered: FilteredWindow | null;
   sentMs: number;
+  /** Bytes of its first event until it has taken all of that: the whole window may be larger than what it may leave otherwise. */
+  firstBytes: number;
   /** Since when it takes nothing of what it was sent; null: it has taken all. */
   behindSinceMs: number | null;
 }
@@ -108,7 +110,8 @@ export class EventListeners {
 
   /** From now on it is sent every change, until it goes or falls behind. Its head is sent already. */
   add(response: ServerResponse, { event, filtered }: Greeting, client: string): void {
-    const listener: Listener = { client, response, filtered, sentMs: this.#clock.steadyMs(), behindSinceMs: null };
+    const [sentMs, firstBytes] = [this.#clock.steadyMs(), event.length];
+    const listener: Listener = { client, response, filtered, sentMs, firstBytes, behindSinceMs: null };
     if (this.#listeners.size >= this.#limits.eventListeners) {
       const greedy = this.#greedierThan(client);
       if (greedy !== null) {
@@ -123,6 +126,7 @@ export class EventListeners {
     this.#listeners.add(listener);
     response.once('close', () => this.#remove(listener));
     response.on('drain', () => {
+      listener.firstBytes = 0;
       listener.behindSinceMs = null;
     });
     this.#send(listener, event);
@@ -179,9 +183,9 @@ export class EventListeners {
   }
 
   #dropStalled(nowMs: number): void {
-    for (const { response, behindSinceMs } of this.#listeners) {
+    for (const { response, firstBytes, behindSinceMs } of this.#listeners) {
       const isStalled = behindSinceMs !== null && nowMs - behindSinceMs > this.#limits.eventStalledMs;
-      if (isStalled || response.writableLength > MAX_BEHIND_BYTES) response.destroy();
+      if (isStalled || response.writableLength > firstBytes + MAX_BEHIND_BYTES) response.destroy();
     }
   }
 

@@ -169,6 +169,31 @@ describe('GET /v1/events', () => {
     expect(listeners.greeting(since, {}).event).toBe(change);
   });
 
+  test('a slow listener has its time for a whole window that is larger than what it may leave otherwise', () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const senders = Array.from({ length: 16 }, (_, index) =>
+      parseSenderScript(`5120${String(index).padStart(64, '0')}`),
+    );
+    const blobs = Array.from({ length: 32 }, (_, index) => ({ ...windowBlob(index), senders }));
+    const window = new FakeWindowView();
+    window.show(Array.from({ length: 160 }, (_, height) => windowBlock(height, blobs)));
+    const feed = new WindowFeed(new FakeArchiveView(), window, () => 0);
+    let steadyMs = 0;
+    const listeners = new EventListeners(feed, DEFAULT_EVENT_LIMITS, () => undefined, { steadyMs: () => steadyMs });
+    // No connection takes what is written to it.
+    const response = new ServerResponse(new IncomingMessage(new Socket()));
+    onTestFinished(() => void response.emit('close'));
+    listeners.add(response, listeners.greeting('', {}), 'a');
+    expect(response.writableLength).toBeGreaterThan(6 * 1_048_576);
+    steadyMs += 29_000;
+    vi.advanceTimersByTime(1_000);
+    expect(response.destroyed).toBe(false);
+    steadyMs += 2_000;
+    vi.advanceTimersByTime(1_000);
+    expect(response.destroyed).toBe(true);
+  });
+
   test('a changed condition is news, another call to the node is none', async () => {
     const { url, view, window } = await served({ eventHeartbeatMs: 60_000 });
     const { next } = await listen(url);

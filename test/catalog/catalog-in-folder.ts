@@ -2,11 +2,14 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
+import type { BlockRow } from '../../src/catalog/block-table.ts';
 import { Catalog } from '../../src/catalog/catalog.ts';
 import type { SpooledContent } from '../../src/catalog/content-table.ts';
 import type { Sighting } from '../../src/catalog/seen-table.ts';
+import type { WalkedBlock } from '../../src/catalog/walked-block.ts';
 import type { ArchiveRule } from '../../src/core/blob/archive-rule.ts';
-import { type HashType, parseTxId, parseVersionHash } from '../../src/core/blob/ids.ts';
+import { type HashType, parseBlockHash, parseTxId, parseVersionHash } from '../../src/core/blob/ids.ts';
+import type { Senders } from '../../src/core/blob/sender.ts';
 import { type Clock, SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
@@ -62,4 +65,24 @@ export function spooled(
   facts: Partial<Sighting> = {},
 ): SpooledContent {
   return { ...sighting(label, facts), hashType, firstSeenMs: 1_767_225_600_000 };
+}
+
+/** The next block of a branch, with one transaction that has this blob. Blocks of one height differ in their `mark`. */
+export function blockOn(
+  below: Pick<BlockRow, 'height' | 'hash'>,
+  label: string,
+  mark: string,
+  senders: Senders = null,
+): WalkedBlock {
+  const { versionHash, hashType, medianTimeSeconds } = spooled(label);
+  const place = { txid: parseTxId(hex(`${mark} txid`)), vout: 0, transactionIndex: 1, makeRecord: () => '{}' };
+  return {
+    height: below.height + 1,
+    hash: parseBlockHash(hex(mark)),
+    previousHash: below.hash,
+    timeSeconds: 1_000,
+    medianTimeSeconds: medianTimeSeconds ?? 0,
+    occurrences: [{ versionHash, hashType, senders, ...place }],
+    unclear: [],
+  };
 }

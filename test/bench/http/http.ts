@@ -137,7 +137,8 @@ async function benchBytes(): Promise<Figure[]> {
     const dataDir = join(folder, 'data');
     const found: Figure[] = [];
     for (const [where, cacheBytes, leastLarge, leastSmall] of [
-      ['from files verified once', 0, 0.7, 0.05],
+      // From files nginx copies nothing to its own memory (sendfile), and Node cannot do the same: every byte is copied once more.
+      ['from files verified once', 0, 0.5, 0.05],
       ['from memory', 64 * 1_048_576, 1, 0.05],
     ] as const) {
       const daemon = await startDaemon(node, dataDir, cacheBytes);

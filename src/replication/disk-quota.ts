@@ -104,20 +104,16 @@ export class DiskQuota {
    * Rejects only when the signal aborts.
    */
   claim(bytes: number, signal: AbortSignal): Promise<boolean> {
-    const turn = this.#turn.then(() => this.#claim(bytes, signal));
-    this.#turn = turn.catch(() => {});
-    return turn;
+    return this.withoutEviction(() => this.#claim(bytes, signal));
   }
 
   /** Evicts blobs that were not mined in time. Gives how many went. */
   expire(entries: readonly ContentEntry[], signal: AbortSignal): Promise<number> {
-    const turn = this.#turn.then(async () => {
+    return this.withoutEviction(async () => {
       const gone = this.#modules.catalog.unmined.recordEvicted(entries, 'expired');
       await this.#delete(gone, signal);
       return gone.length;
     });
-    this.#turn = turn.catch(() => {});
-    return turn;
   }
 
   /** The write for which so many bytes were claimed is over, well or not. */
@@ -142,17 +138,20 @@ export class DiskQuota {
 
   /** Claims room for a blob that need not be here: only older blobs that are stored elsewhere give way to it. */
   claimSpare(bytes: number, signal: AbortSignal): Promise<boolean> {
-    const turn = this.#turn.then(() => this.#claimSpare(bytes, signal));
-    this.#turn = turn.catch(() => {});
-    return turn;
+    return this.withoutEviction(() => this.#claimSpare(bytes, signal));
   }
 
   /** Evicts what it can, because the disk said that it is full, whatever was measured. true: something went. */
   relieve(signal: AbortSignal): Promise<boolean> {
-    const turn = this.#turn.then(async () => {
+    return this.withoutEviction(async () => {
       this.#lookedMs = Number.NEGATIVE_INFINITY;
       return this.isCache && (await this.#evictSafest(signal));
     });
+  }
+
+  /** Does this work while nothing else is evicted and no room is claimed: the bytes of a copy go after its row. */
+  withoutEviction<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#turn.then(work);
     this.#turn = turn.catch(() => {});
     return turn;
   }

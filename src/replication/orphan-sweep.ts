@@ -1,5 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
+import type { ContentName } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Logger } from '../core/observability/logger.ts';
 import { type ListedBlob, listBlobs } from '../storage/object-store.ts';
@@ -51,10 +52,17 @@ export class OrphanSweep {
   }
 
   async #settle(listed: ListedBlob, signal: AbortSignal): Promise<boolean> {
+    const known = this.#entryOf(listed);
+    if (known !== null && this.#isInBooks(known)) return false;
+    // A copy that is being evicted is in no books either, until its bytes are deleted.
+    return await this.#room.withoutEviction(() => this.#settleOrphan(listed, signal));
+  }
+
+  async #settleOrphan(listed: ListedBlob, signal: AbortSignal): Promise<boolean> {
     const [store, catalog, room] = [this.#local.store, this.#catalog, this.#room];
     const { hashType, versionHash } = listed;
-    const known = catalog.find(versionHash).find((entry) => entry.hashType === hashType);
-    if (known !== undefined) return await this.#takeBack(known, signal);
+    const known = this.#entryOf(listed);
+    if (known !== null) return await this.#takeBack(known, signal);
     const isEvictedUnmined = catalog.unmined
       .evictions(versionHash)
       .some((one) => one.hashType === hashType && one.returnedMs === null);
@@ -65,12 +73,19 @@ export class OrphanSweep {
   }
 
   async #takeBack(entry: ContentEntry, signal: AbortSignal): Promise<boolean> {
-    const [store, catalog, room] = [this.#local.store, this.#catalog, this.#room];
-    const isInBooks = catalog.placementsOf(entry).some(({ backend }) => backend === store.id);
-    if (isInBooks || catalog.withheld.has(entry)) return false;
+    const [catalog, room] = [this.#catalog, this.#room];
+    if (this.#isInBooks(entry) || catalog.withheld.has(entry)) return false;
     const { kind } = await this.#local.examine(entry, signal);
     if (kind !== 'good' || !catalog.replicas.cached.recordCached(entry)) return false;
     room.takeBack(entry.sizeBytes);
     return true;
+  }
+
+  #entryOf({ hashType, versionHash }: ContentName): ContentEntry | null {
+    return this.#catalog.find(versionHash).find((entry) => entry.hashType === hashType) ?? null;
+  }
+
+  #isInBooks(entry: ContentEntry): boolean {
+    return this.#catalog.placementsOf(entry).some(({ backend }) => backend === this.#local.id);
   }
 }

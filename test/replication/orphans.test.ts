@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { VerifiedBlob } from '../../src/verify/verified-blob.ts';
 import { NEVER, sampleBlob } from '../sample-blobs.ts';
@@ -53,6 +54,23 @@ test('a copy that a crash left outside the catalog is recorded again at the next
   expect(replication.room.cachedBytes).toBe(before + orphan.bytes.length);
   expect(await replication.room.claim(1, NEVER)).toBe(true);
   expect(await isHere(orphan)).toBe(false);
+});
+
+test('a copy that is being evicted while the cache is swept is not recorded again', async () => {
+  const { store, replication, isHere, isInBooks } = await fullCache();
+  const remove = store.delete.bind(store);
+  let swept: Promise<void> | null = null;
+  store.delete = async (name, signal) => {
+    swept ??= replication.folder.orphans.run(NEVER);
+    // Small blobs are listed and read without a wait: a sweep that waits for nothing else has seen them all.
+    await nextTurn();
+    await remove(name, signal);
+  };
+  expect(await replication.room.relieve(NEVER)).toBe(true);
+  expect(swept).not.toBeNull();
+  await swept;
+  for (const blob of BLOBS) expect([isInBooks(blob), await isHere(blob)]).toEqual([false, false]);
+  expect(replication.room.cachedBytes).toBe(0);
 });
 
 test('an eviction of small blobs makes their file smaller', async () => {

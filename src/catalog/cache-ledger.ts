@@ -46,6 +46,13 @@ export class CacheLedger {
     });
   }
 
+  /** Reports whether the books have a copy in the local store, good or not. */
+  has({ sequence }: ContentEntry): boolean {
+    return this.#tables.reading('look a local copy up', () =>
+      this.#tables.placements.of(sequence).some(({ backend }) => backend === SPOOL),
+    );
+  }
+
   /** Bytes that the catalog says lie in the local store. */
   localBytes(): number {
     return this.#tables.reading('measure the local store', () =>

@@ -55,6 +55,8 @@ export class CacheFill {
   }
 
   async #keep(entry: ContentEntry, blob: VerifiedBlob, signal: AbortSignal): Promise<void> {
+    // A copy in the books has its room: it is here after all, or it is to be repaired in place.
+    if (this.#catalog.replicas.cached.has(entry)) return;
     if (!(await this.#room.claimSpare(entry.sizeBytes, signal))) return;
     let isKept = false;
     try {

@@ -53,7 +53,7 @@ export class OrphanSweep {
 
   async #settle(listed: ListedBlob, signal: AbortSignal): Promise<boolean> {
     const known = this.#entryOf(listed);
-    if (known !== null && this.#isInBooks(known)) return false;
+    if (known !== null && this.#catalog.replicas.cached.has(known)) return false;
     // A copy that is being evicted is in no books either, until its bytes are deleted.
     return await this.#room.withoutEviction(() => this.#settleOrphan(listed, signal));
   }
@@ -74,7 +74,7 @@ export class OrphanSweep {
 
   async #takeBack(entry: ContentEntry, signal: AbortSignal): Promise<boolean> {
     const [catalog, room] = [this.#catalog, this.#room];
-    if (this.#isInBooks(entry) || catalog.withheld.has(entry)) return false;
+    if (catalog.replicas.cached.has(entry) || catalog.withheld.has(entry)) return false;
     const { kind } = await this.#local.examine(entry, signal);
     if (kind !== 'good' || !catalog.replicas.cached.recordCached(entry)) return false;
     room.takeBack(entry.sizeBytes);
@@ -83,9 +83,5 @@ export class OrphanSweep {
 
   #entryOf({ hashType, versionHash }: ContentName): ContentEntry | null {
     return this.#catalog.find(versionHash).find((entry) => entry.hashType === hashType) ?? null;
-  }
-
-  #isInBooks(entry: ContentEntry): boolean {
-    return this.#catalog.placementsOf(entry).some(({ backend }) => backend === this.#local.id);
   }
 }

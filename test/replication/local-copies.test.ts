@@ -116,6 +116,22 @@ describe('a cache', () => {
     ]);
   });
 
+  test('leaves a damaged copy to its repair, and counts its bytes once', async () => {
+    const { replication, copies, damage, entry, path } = await stored(LARGE);
+    const { folder, room } = replication;
+    const stopping = new AbortController();
+    const filling = folder.cacheFill.run(stopping.signal);
+    writeFileSync(path, 'spoilt');
+    const { found, bad } = await copies.find(LARGE, NEVER);
+    damage.reportClaimed(entry(), bad);
+    if (found === null) throw new Error('It is nowhere.');
+    folder.cacheFill.offer(entry(), found.blob);
+    expect(await folder.mender.mendSome(NEVER)).toBe(true);
+    expect(room.cachedBytes).toBe(80_000);
+    stopping.abort();
+    await filling;
+  });
+
   test('misses nothing of what a rebuild finds elsewhere', async () => {
     const backend = new MemoryBackend('s3');
     backend.blobs.set(keyOf(LARGE), LARGE.bytes);

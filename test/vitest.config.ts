@@ -50,7 +50,7 @@ export default defineConfig({
     // No file replaces modules or globals for others: a worker loads each module once, not once a file, which halves
     // the processor time of the tests that need no server.
     isolate: false,
-    globalSetup: ['test/left-folders.ts'],
+    globalSetup: ['test/left-folders.ts', 'test/bundled-programs.ts'],
     setupFiles: ['test/processor-time.ts'],
     reporters: ['default', new SummaryReporter(LEFT_OUT)],
     sequence: { sequencer: LongestFirst },

@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { MALLOC_ENVIRONMENT, NODE_FLAGS } from '../../src/node-flags.mjs';
+import { bundledProgram } from '../bundled-programs.ts';
 import { type AtEnd, atEndOfTest } from '../cleanup.ts';
 import { eventually } from './eventually.ts';
 
-const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+const MAIN = bundledProgram('src/cli/main.ts');
 /** Runs a command on a pseudo-terminal; a person who types into it is the test. */
 const TERMINAL = fileURLToPath(new URL('./terminal.py', import.meta.url));
 /** The program that npm runs. */

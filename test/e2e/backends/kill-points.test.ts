@@ -1,14 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
+import { bundledProgram } from '../../bundled-programs.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { environmentOf, startArchiveHere, startNode, stop, untilStored } from '../archive-process.ts';
 import { holdfastHere } from '../holdfast-here.ts';
 import { LyingServer } from './lying-server.ts';
 import { expectAll, publish, untilDrained } from './real-backends.ts';
 
-const SCRIPT = fileURLToPath(new URL('killed-daemon.ts', import.meta.url));
+const SCRIPT = bundledProgram('test/e2e/backends/killed-daemon.ts');
 const BLOBS = 8;
 
 const POINTS = [

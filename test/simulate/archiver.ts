@@ -35,6 +35,8 @@ export const REHASH_MS = HOUR_MS;
 export interface ArchiverModules {
   /** With the settings as they are now. */
   readonly plan: () => Plan;
+  /** No loop that waits for a change looks more often than this, as things are now. */
+  readonly patienceMs: () => number;
   readonly root: string;
   readonly hasher: BlobHasher;
   readonly nodes: readonly SimulatedNode[];
@@ -165,7 +167,7 @@ export class Archiver {
     const log = createLogger(write === null ? 'fatal' : 'debug', { write: write ?? (() => undefined) });
     const conditions = new ConditionBoard(log, SYSTEM_CLOCK.wallMs);
     const [node, ...otherNodes] = this.#modules.nodes.map(({ origin }) =>
-      waitingLonger(createBlobNode({ url: origin }), plan.patienceMs),
+      waitingLonger(createBlobNode({ url: origin }), this.#modules.patienceMs),
     );
     if (node === undefined) throw new TypeError('a simulation has a node');
     const verifier: Verifier & Namer = {
@@ -222,8 +224,8 @@ export class Archiver {
 }
 
 /** Waits for a block as long as the loops here wait for a change: most calls of an ordinary day report nothing. */
-function waitingLonger<N extends Pick<ChainNode, 'waitForNewBlock'>>(node: N, patienceMs: number): N {
-  return { ...node, waitForNewBlock: (ms, signal) => node.waitForNewBlock(Math.max(ms, patienceMs), signal) };
+function waitingLonger<N extends Pick<ChainNode, 'waitForNewBlock'>>(node: N, patienceMs: () => number): N {
+  return { ...node, waitForNewBlock: (ms, signal) => node.waitForNewBlock(Math.max(ms, patienceMs()), signal) };
 }
 
 /** Gives back what this process still has open for one that was killed. */

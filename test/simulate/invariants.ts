@@ -108,9 +108,8 @@ export class Invariants {
   }
 
   /** Asks for a random blob, its safety and the last block, as clients do; checks each node's concurrent fetches. */
-  afterBlock(seconds: number): void {
+  afterBlock(): void {
     const { truth, nodes, life } = this.#simulation;
-    this.#countChances(seconds);
     for (const node of nodes) {
       if (node.maxFetches > REQUESTS + 1) {
         this.#fail('budget', `${node.maxFetches} fetches at a time, and ${REQUESTS} are allowed`);
@@ -669,8 +668,8 @@ export class Invariants {
     this.#fail('served', `${blobPath(name)} was served with other bytes`);
   }
 
-  /** Adds up how long each blob can be fetched: by a running archiver, from a node that serves it, to a place that takes it. */
-  #countChances(seconds: number): void {
+  /** Adds up how long each blob could be fetched: by a running archiver, from a node that serves it, to a place that takes it. */
+  beforeBlock(seconds: number): void {
     const { life, nodes, disk, truth, time } = this.#simulation;
     if (life === null || time.steadyMs - this.#upSinceMs < SLACK_MS) return;
     const isTaken = this.#stores().some((store) => store.health === 'well');

@@ -8,7 +8,7 @@ import { makeDurableFolder } from '../../src/storage/local/durable-file.ts';
 import { nameOfMine } from '../left-folders.ts';
 import { temporaryParent } from '../temporary-parent.ts';
 import { knowingHashes } from './known-hashes.ts';
-import { isFault, only, type Plan, planOf, THEMES, withPlantedLoss } from './plan.ts';
+import { isFault, type Length, only, type Plan, planOf, THEMES, withPlantedLoss } from './plan.ts';
 import { ALL, inShares, shareOf } from './shares.ts';
 import { replaceMachine, type World } from './simulated-process.ts';
 import { realMs } from './simulated-time.ts';
@@ -27,6 +27,8 @@ const { values } = parseArgs({
     theme: { type: 'string' },
     /** Each seed stands for a few hours in which much happens. */
     short: { type: 'boolean', default: false },
+    /** Each seed stands for days in which much happens. */
+    long: { type: 'boolean', default: false },
     /** Each seed again: another digest is a failure. */
     twice: { type: 'boolean', default: false },
     /** Into each seed a loss that must be found. */
@@ -49,6 +51,13 @@ const { values } = parseArgs({
     'as-it-is': { type: 'boolean', default: false },
   },
 });
+
+/** A run that is told to end does so after the seed that goes on, and says what it has counted. */
+let isEnded = false;
+const end = () => {
+  isEnded = true;
+};
+process.on('SIGINT', end).on('SIGTERM', end);
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
@@ -92,6 +101,12 @@ async function simulate(plan: Plan, trace: ((line: string) => void) | null): Pro
   return { ...outcome, violation: new Violation('rejection', `nobody waited for it: ${messageOf(rejection)}`) };
 }
 
+function lengthOf(given: { readonly short: boolean; readonly long: boolean }): Length {
+  if (given.short && given.long) throw new Error('a seed is short or long');
+  if (given.short) return 'short';
+  return given.long ? 'long' : 'aged';
+}
+
 const eventsOf = (plan: Plan) => plan.events.map(({ number }) => number);
 
 /** The fewest events with which the same claim fails: one after the other is left out, as long as that is so. */
@@ -99,7 +114,11 @@ async function shrink(plan: Plan, outcome: Outcome): Promise<Plan> {
   let smallest = plan;
   const fails = async (candidate: Plan) =>
     (await simulate(candidate, null)).violation?.invariant === outcome.violation?.invariant;
-  for (let size = Math.ceil(smallest.events.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
+  for (
+    let size = Math.ceil(smallest.events.length / 2);
+    size >= 1 && !isEnded;
+    size = size === 1 ? 0 : Math.ceil(size / 2)
+  ) {
     for (let at = 0; at < smallest.events.length; ) {
       const numbers = eventsOf(smallest);
       const candidate = only(plan, [...numbers.slice(0, at), ...numbers.slice(at + size)]);
@@ -116,11 +135,11 @@ async function main(): Promise<number> {
   const trace = values.trace ? say : null;
   const { theme = null } = values;
   if (theme !== null && !(theme in THEMES)) throw new Error(`themes: ${Object.keys(THEMES).join(', ')}`);
-  const choice = { kinds: values.kinds?.split(',').filter(isFault) ?? null, theme, isShort: values.short };
+  const choice = { kinds: values.kinds?.split(',').filter(isFault) ?? null, theme, length: lengthOf(values) };
   const told = { kinds: values.kinds, theme: values.theme };
   const chosen = Object.entries(told)
     .map(([name, value]) => (value === undefined ? '' : ` --${name} ${value}`))
-    .concat(values.short ? [' --short'] : [])
+    .concat(values.short ? [' --short'] : [], values.long ? [' --long'] : [])
     .join('');
   const begunMs = realMs();
   const share = values.share === undefined ? ALL : shareOf(values.share);
@@ -128,7 +147,7 @@ async function main(): Promise<number> {
   const tellMs = values.tell === undefined ? Number.POSITIVE_INFINITY : Number(values.tell) * 1_000;
   let toldMs = begunMs;
   const endMs = values.seconds === undefined ? Number.POSITIVE_INFINITY : begunMs + Number(values.seconds) * 1_000;
-  for (let seed = first + share.number; seed < first + count && realMs() < endMs; seed += share.of) {
+  for (let seed = first + share.number; seed < first + count && realMs() < endMs && !isEnded; seed += share.of) {
     const whole = values.plant ? withPlantedLoss(planOf(seed, choice)) : planOf(seed, choice);
     const plan = values.events === undefined ? whole : only(whole, values.events.split(',').map(Number));
     const outcome = await simulate(plan, trace);
@@ -165,5 +184,4 @@ async function main(): Promise<number> {
 
 // A share ends with the process that has begun it.
 process.on('disconnect', () => process.exit(3));
-process.on('SIGINT', () => process.exit(3));
 process.exit(await main());

@@ -160,7 +160,7 @@ interface Finding {
 /** The first seed of these in which a claim does not hold; null: it holds in all of them. */
 function firstFailure(main: string, theme: string, from: number, seeds: number): Finding | null {
   const words = ['--from', String(from), '--seeds', String(seeds), '--theme', theme, '--as-it-is', '--first'];
-  if (values.short) words.push('--short');
+  words.push(values.short ? '--short' : '--long');
   const { stdout, stderr, status } = spawnSync(process.execPath, [main, ...words], { encoding: 'utf8' });
   const found = FOUND.exec(stdout);
   if (found !== null) return { seed: Number(found[1]), what: found[2] ?? '' };

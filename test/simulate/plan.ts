@@ -90,6 +90,8 @@ export interface Settings {
 export interface Plan extends Settings {
   readonly seed: number;
   readonly days: number;
+  /** The last days of these, in which little happens. */
+  readonly quietDays: number;
   readonly nodes: number;
   readonly stores: readonly { readonly id: string; readonly kind: 's3' | 'kubo' }[];
   readonly blockSeconds: number;
@@ -265,18 +267,28 @@ export const THEMES: Readonly<Record<string, Theme>> = {
   },
 };
 
+/**
+ * `aged`: a few hours in which much happens, then days with little, up to a week. `short`: those hours alone. `long`: days in
+ * which much happens.
+ */
+export const LENGTHS = ['aged', 'short', 'long'] as const;
+export type Length = (typeof LENGTHS)[number];
+
 /** Choices of the caller that replace those of the seed. */
 export interface Chosen {
   /** The only kinds of events that happen; null: the seed chooses. */
   readonly kinds: readonly FaultKind[] | null;
   /** A name of `THEMES`. */
   readonly theme: string | null;
-  /** A few hours in which much happens, instead of days. */
-  readonly isShort: boolean;
+  readonly length: Length;
 }
 
-const OF_THE_SEED: Chosen = { kinds: null, theme: null, isShort: false };
+const OF_THE_SEED: Chosen = { kinds: null, theme: null, length: 'aged' };
 const SHORT_DAYS = 1 / 8;
+const QUIET_DAYS = [2, 3, 4, 5, 6, 7];
+
+/** Number of the first event in the quiet days. */
+const LATE = 500;
 
 /** Half of the seeds have a theme, the others a few kinds: two that meet often show more than forty that never do. */
 export function planOf(seed: number, chosen: Chosen = OF_THE_SEED): Plan {
@@ -284,7 +296,7 @@ export function planOf(seed: number, chosen: Chosen = OF_THE_SEED): Plan {
   const theme = themeOf(random, chosen);
   const some = chosen.kinds ?? theme?.kinds ?? Array.from({ length: random.between(2, 6) }, () => random.pick(FAULTS));
   const longDays = random.pick([0.5, 0.5, 1, 2]);
-  const days = chosen.isShort ? SHORT_DAYS : longDays;
+  const busyDays = chosen.length === 'long' ? longDays : SHORT_DAYS;
   const count = random.pick([0, 1, 1, 2, 2, 3]);
   const given = theme?.world(random) ?? {};
   const stores =
@@ -295,7 +307,7 @@ export function planOf(seed: number, chosen: Chosen = OF_THE_SEED): Plan {
     }));
   const mode = given.mode ?? (stores.length === 0 || random.chance(0.4) ? ('keep' as const) : ('cache' as const));
   const counting = stores.length + (mode === 'keep' ? 1 : 0);
-  return {
+  const plan = {
     nodes: random.pick([1, 1, 2]),
     replicasRequired: random.between(1, Math.min(counting, 2)),
     finality: random.chance(0.75) ? 'chainlock' : `depth:${random.between(2, 6)}`,
@@ -310,9 +322,24 @@ export function planOf(seed: number, chosen: Chosen = OF_THE_SEED): Plan {
     cacheBytes: random.chance(0.5) ? 1_000_000 : 0,
     peers: random.pick([[], [], [128], [256, 64]]),
     ...given,
-    ...{ seed, days, stores, mode },
-    events: eventsOf(random, some, days, theme?.leastMinutes ?? 1),
+    ...{ seed, days: busyDays, quietDays: 0, stores, mode },
+    events: eventsOf(random, some, busyDays, theme?.leastMinutes ?? 1),
   };
+  return chosen.length === 'aged' ? aged(plan, some) : plan;
+}
+
+/** The same with quiet days behind it, in which an event or two find what has become old. */
+function aged(plan: Plan, some: readonly FaultKind[]): Plan {
+  const random = new SeededRandom(`quiet days ${plan.seed}`);
+  const quietDays = random.pick(QUIET_DAYS);
+  const late = Array.from({ length: random.between(0, 2) }, (_, index) => ({
+    number: LATE + index,
+    atMs: Math.floor((plan.days + random.next() * quietDays) * DAY_MS),
+    forMs: Math.floor(2 ** (random.next() * 7.5) * 60_000),
+    kind: random.pick(some),
+  }));
+  const events = [...plan.events, ...late].sort((a, b) => a.atMs - b.atMs || a.number - b.number);
+  return { ...plan, days: plan.days + quietDays, quietDays, events };
 }
 
 function themeOf(random: SeededRandom, { kinds, theme }: Chosen): Theme | null {

@@ -14,10 +14,14 @@ export function shareOf(text: string): Share {
   return { number, of };
 }
 
-/** Each share in a process of its own, which says which of its seeds fail; gives what all of them have counted. */
+/** Each share in a process of its own, which ends with this one's signals and says which of its seeds fail; gives what all of them have counted. */
 export async function inShares(script: string, words: readonly string[], jobs: number): Promise<Tally> {
   const tally = new Tally();
   const all = Array.from({ length: jobs }, (_, number) => fork(script, [...words, '--share', `${number}/${jobs}`]));
+  const end = () => {
+    for (const child of all) child.kill('SIGTERM');
+  };
+  process.on('SIGTERM', end).on('SIGINT', end);
   await Promise.all(all.map((child) => told(child, tally)));
   return tally;
 }

@@ -1,4 +1,5 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
@@ -35,6 +36,19 @@ test('two processes share the seeds, and tell together what they found', { timeo
   expect(said).toMatch(/npm run simulate -- --seed 48 --plant --events .* --trace/);
   expect(said).toMatch(/2 seeds, .*: 2 failed/);
   expect(code).toBe(1);
+});
+
+test('a run that is told to end says what it has counted', { timeout }, async () => {
+  const words = ['--seeds', '100000', '--short', '--each', '--jobs', '2'];
+  const run = spawn(process.execPath, [MAIN, ...words], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let said = '';
+  run.stdout.setEncoding('utf8').on('data', (text: string) => {
+    if (said === '') run.kill('SIGTERM');
+    said += text;
+  });
+  const [code] = await once(run, 'close');
+  expect(said).toMatch(/\d seeds, .* simulated days, .*: 0 failed/);
+  expect(code).toBe(0);
 });
 
 test('every claim holds in 200 short seeds', { timeout }, () => {

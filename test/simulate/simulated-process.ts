@@ -16,7 +16,7 @@ export interface World {
   readonly random: SeededRandom;
   readonly disk: SimulatedDisk;
   /** No loop that waits for a change looks more often than this. */
-  readonly patienceMs: number;
+  readonly patienceMs: () => number;
   /** Every request that leaves over HTTP. */
   readonly dispatch: Pool['dispatch'];
 }
@@ -134,7 +134,7 @@ function replaceTimers(now: () => World): void {
 function replacePatience(now: () => World): void {
   const { wait } = Notifier.prototype;
   Notifier.prototype.wait = function (timeoutMs, signal) {
-    return wait.call(this, Math.max(timeoutMs, now().patienceMs), signal);
+    return wait.call(this, Math.max(timeoutMs, now().patienceMs()), signal);
   };
 }
 

@@ -5,6 +5,7 @@ import { messageOf } from '../../src/core/blob/errors.ts';
 import type { ContentName, VersionHash } from '../../src/core/blob/ids.ts';
 import type { BlobHasher } from '../../src/verify/hasher.ts';
 import { Archiver, type Life } from './archiver.ts';
+import { Calm } from './calm.ts';
 import { Commands } from './commands.ts';
 import type { Pair } from './coverage.ts';
 import { Faults } from './faults.ts';
@@ -50,6 +51,9 @@ const WHOLE_WITHIN_MS = 10 * HOUR_MS;
 const MORE_BLOBS_MS = 2 * HOUR_MS;
 /** Seconds between blocks at least, while they have no blobs. */
 const QUIET_BLOCK_SECONDS = 1_800;
+/** Seconds between blocks at least, while little happens for days, and the share of these blocks that have no blob. */
+const CALM_BLOCK_SECONDS = 4 * 3_600;
+const CALM_SHARE_WITHOUT_BLOBS = 0.8;
 /** After a start nothing lies in the data folder that is in no books. */
 const SWEPT_WITHIN_MS = HOUR_MS;
 /** Time of the scrub on each day, as in an operator's schedule. */
@@ -93,6 +97,7 @@ export class Simulation {
   #violation: Violation | null = null;
   #labels = 0;
   #isStopping = false;
+  #calm: Calm | null = null;
 
   constructor(plan: Plan, root: string, hasher: BlobHasher, trace: ((line: string) => void) | null) {
     this.plan = plan;
@@ -122,6 +127,7 @@ export class Simulation {
     this.archiver = new Archiver({
       ...{ root, hasher, log, nodes: this.nodes, peers: this.peers },
       plan: () => this.plan,
+      patienceMs: () => this.#patienceMs(),
       stores: () => this.configured,
       opened: (life) => this.#invariants.atRest(life),
     });
@@ -132,6 +138,7 @@ export class Simulation {
         ? new Archiver({
             ...{ root: otherRoot, hasher, log: null, nodes: this.nodes, peers: [], opened: () => undefined },
             plan: () => ({ ...plan, ...otherSettings }),
+            patienceMs: () => this.#patienceMs(),
             stores: () => this.stores,
           })
         : null;
@@ -143,7 +150,7 @@ export class Simulation {
 
   get world(): World {
     return {
-      ...{ time: this.time, disk: this.disk, random: this.#processRandom, patienceMs: this.plan.patienceMs },
+      ...{ time: this.time, disk: this.disk, random: this.#processRandom, patienceMs: () => this.#patienceMs() },
       dispatch: (options, handler) => {
         const node = this.nodes.find(({ origin }) => origin === String(options.origin));
         if (node === undefined) throw new TypeError(`nobody listens at ${options.origin}`);
@@ -159,6 +166,10 @@ export class Simulation {
 
   get life(): Life | null {
     return this.archiver.life;
+  }
+
+  #patienceMs(): number {
+    return Math.max(this.plan.patienceMs, this.#calm?.leftMs(this.time.steadyMs) ?? 0);
   }
 
   /** In the log, and in its digest. */
@@ -177,6 +188,7 @@ export class Simulation {
   async run(): Promise<Outcome> {
     const beganMs = this.time.steadyMs;
     const endMs = beganMs + this.plan.days * DAY_MS;
+    this.#calm = new Calm(this.plan, beganMs);
     this.start();
     this.startOther();
     this.#mineOn();
@@ -332,17 +344,23 @@ export class Simulation {
   #mineOn(): void {
     const random = this.#workRandom;
     const { blockSeconds, blobsPerBlock } = this.plan;
-    const seconds = this.#isQuiet ? Math.max(blockSeconds, QUIET_BLOCK_SECONDS) : blockSeconds;
+    const isCalm = this.plan.quietDays > 0 && this.#calm?.isWithoutEvents(this.time.steadyMs) === true;
+    const hasBlobs = !this.#isQuiet && !(isCalm && random.chance(CALM_SHARE_WITHOUT_BLOBS));
+    const leastSeconds = isCalm ? CALM_BLOCK_SECONDS : QUIET_BLOCK_SECONDS;
+    const seconds = this.#isQuiet || isCalm ? Math.max(blockSeconds, leastSeconds) : blockSeconds;
     const afterSeconds = Math.ceil(seconds * (0.5 + random.next()));
+    const { steadyMs } = this.time;
+    this.#calm?.expectBlock(steadyMs, steadyMs + afterSeconds * 1_000, hasBlobs);
     this.time.after(afterSeconds * 1_000, 'world', () => {
       const { main } = this.truth;
-      if (!this.#isQuiet) {
+      this.#invariants.beforeBlock(afterSeconds);
+      if (hasBlobs && !this.#isQuiet) {
         for (let chance = blobsPerBlock; chance > 0; chance -= 1) if (random.chance(chance)) this.submit(main);
       }
       const { height, hash } = main.mine(afterSeconds);
       this.note(`block ${height} ${hash.slice(0, 8)}`);
       for (const node of this.nodes) if (node.branch === main) node.notify();
-      this.#invariants.afterBlock(afterSeconds);
+      this.#invariants.afterBlock();
       this.#mineOn();
     });
   }

@@ -225,6 +225,9 @@ export class S3Bucket {
           id: VersionId,
         }));
         if (IsTruncated !== true || NextKeyMarker === undefined) return { versions, more: null };
+        if (NextKeyMarker === after.KeyMarker && NextVersionIdMarker === after.VersionIdMarker) {
+          throw new NotS3Answer('a listing of versions that goes on with the same page');
+        }
         const VersionIdMarker = NextVersionIdMarker === undefined ? {} : { VersionIdMarker: NextVersionIdMarker };
         return { versions, more: { KeyMarker: NextKeyMarker, ...VersionIdMarker } };
       } catch (cause) {
@@ -298,7 +301,7 @@ export class S3Bucket {
         ...(after === undefined ? {} : { ContinuationToken: after }),
         ...(maxKeys === undefined ? {} : { MaxKeys: maxKeys }),
       });
-      return pageOf(await this.#client.send(command, { abortSignal }), this.#prefix);
+      return pageOf(await this.#client.send(command, { abortSignal }), this.#prefix, after);
     });
   }
 

@@ -13,14 +13,21 @@ export interface Page {
   readonly more: string | null;
 }
 
-/** @throws NotS3Answer for what is no listing. */
-export function pageOf(answer: ListObjectsV2CommandOutput, prefix: string): Page {
+/**
+ * @param after the token of this page; undefined for the first one
+ * @throws NotS3Answer for what is no listing, and for a page that names itself as the next one
+ */
+export function pageOf(answer: ListObjectsV2CommandOutput, prefix: string, after: string | undefined): Page {
   // A web page parses as a listing of nothing. Nothing is then what every blob would be said to be.
   if (answer.IsTruncated === undefined && answer.KeyCount === undefined) {
     throw new NotS3Answer('a listing without IsTruncated and KeyCount');
   }
   if (answer.IsTruncated === true && answer.NextContinuationToken === undefined) {
     throw new NotS3Answer('a listing that goes on without saying where');
+  }
+  // A cache that leaves the query out gives the same page for ever.
+  if (answer.IsTruncated === true && answer.NextContinuationToken === after) {
+    throw new NotS3Answer('a listing that goes on with the same page');
   }
   const objects: ListedObject[] = [];
   for (const { Key, Size } of answer.Contents ?? []) {

@@ -375,6 +375,22 @@ describe('an S3 store before a server that', () => {
     },
   );
 
+  test('gives the same page for ever, as a cache that leaves the query out does: a listing ends with a fault', async () => {
+    const page = '<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>2</NextContinuationToken>';
+    const { store, asked } = await against((_, r) => void r.writeHead(200).end(`${page}</ListBucketResult>`));
+    expect((await errorOf(Array.fromAsync(listBlobs(store, NEVER)))).code).toBe('storage/not-s3');
+    expect(asked).toHaveLength(2);
+  });
+
+  test('gives the same page of versions for ever: a purge ends with a fault', async () => {
+    const page = '<ListVersionsResult><IsTruncated>true</IsTruncated><NextKeyMarker>k</NextKeyMarker>';
+    const { store, asked } = await against((one, r) =>
+      one.key.includes('versions') ? void r.writeHead(200).end(`${page}</ListVersionsResult>`) : listing(r),
+    );
+    expect((await errorOf(store.purge(nameOf(BLOB), NEVER))).code).toBe('storage/not-s3');
+    expect(asked).toHaveLength(3);
+  });
+
   test('lies about success: the read-back tells', async () => {
     const { store } = await against((one, r) =>
       one.method === 'PUT' ? void r.writeHead(200, { etag: '"e"' }).end() : s3Error(r, 404, 'NoSuchKey'),

@@ -3,7 +3,7 @@ import { DAY_MS, HOUR_MS, type Plan } from './plan.ts';
 /** The archiver has so long to find out what an event has done, and to put it right. */
 const AFTER_MS = 4 * HOUR_MS;
 /** The time that it has to save the blobs of a block. */
-const AFTER_BLOBS_MS = 2 * HOUR_MS;
+const AFTER_BLOBS_MS = HOUR_MS;
 /** A loop looks this often, however long nothing happens. */
 const LONGEST_MS = 6 * HOUR_MS;
 

@@ -52,8 +52,8 @@ const MORE_BLOBS_MS = 2 * HOUR_MS;
 /** Seconds between blocks at least, while they have no blobs. */
 const QUIET_BLOCK_SECONDS = 1_800;
 /** Seconds between blocks at least, while little happens for days, and the share of these blocks that have no blob. */
-const CALM_BLOCK_SECONDS = 4 * 3_600;
-const CALM_SHARE_WITHOUT_BLOBS = 0.8;
+const CALM_BLOCK_SECONDS = 6 * 3_600;
+const CALM_SHARE_WITHOUT_BLOBS = 0.7;
 /** After a start nothing lies in the data folder that is in no books. */
 const SWEPT_WITHIN_MS = HOUR_MS;
 /** Time of the scrub on each day, as in an operator's schedule. */
@@ -98,6 +98,8 @@ export class Simulation {
   #labels = 0;
   #isStopping = false;
   #calm: Calm | null = null;
+  /** The quiet days begin at this time. */
+  #quietMs = Number.POSITIVE_INFINITY;
 
   constructor(plan: Plan, root: string, hasher: BlobHasher, trace: ((line: string) => void) | null) {
     this.plan = plan;
@@ -189,6 +191,7 @@ export class Simulation {
     const beganMs = this.time.steadyMs;
     const endMs = beganMs + this.plan.days * DAY_MS;
     this.#calm = new Calm(this.plan, beganMs);
+    if (this.plan.quietDays > 0) this.#quietMs = endMs - this.plan.quietDays * DAY_MS;
     this.start();
     this.startOther();
     this.#mineOn();
@@ -344,10 +347,11 @@ export class Simulation {
   #mineOn(): void {
     const random = this.#workRandom;
     const { blockSeconds, blobsPerBlock } = this.plan;
-    const isCalm = this.plan.quietDays > 0 && this.#calm?.isWithoutEvents(this.time.steadyMs) === true;
+    const isAged = this.time.steadyMs > this.#quietMs;
+    const isCalm = isAged && this.#calm?.isWithoutEvents(this.time.steadyMs) === true;
     const hasBlobs = !this.#isQuiet && !(isCalm && random.chance(CALM_SHARE_WITHOUT_BLOBS));
     const leastSeconds = isCalm ? CALM_BLOCK_SECONDS : QUIET_BLOCK_SECONDS;
-    const seconds = this.#isQuiet || isCalm ? Math.max(blockSeconds, leastSeconds) : blockSeconds;
+    const seconds = this.#isQuiet || isAged ? Math.max(blockSeconds, leastSeconds) : blockSeconds;
     const afterSeconds = Math.ceil(seconds * (0.5 + random.next()));
     const { steadyMs } = this.time;
     this.#calm?.expectBlock(steadyMs, steadyMs + afterSeconds * 1_000, hasBlobs);

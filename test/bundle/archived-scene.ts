@@ -6,7 +6,7 @@ import { Scene, type SceneSetup } from '../scenario/archive-on-devnode.ts';
 
 /** An archive that runs, with a blob in each of so many blocks: all final, stored, and with their records. */
 export async function archived(blocks: number, setup: SceneSetup = {}, blobs = 1): Promise<Scene> {
-  const scene = await Scene.create(setup);
+  const scene = await Scene.create({ ...setup, time: 'real' });
   await scene.start();
   const mined = scene.mine(blocks, blobs);
   scene.mine(8);

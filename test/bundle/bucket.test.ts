@@ -63,7 +63,7 @@ describeWithServers('a bundle in a bucket of a real server', () => {
   describe('through the command', () => {
     /** An archive with 10 MiB of blobs, two parts of a bundle, which runs no more. */
     async function archivedMuch(): Promise<Scene> {
-      const scene = await Scene.create();
+      const scene = await Scene.create({ time: 'real' });
       await scene.start();
       for (let blob = 0; blob < 7; blob += 1) scene.submit(1_500_000);
       const [mined] = scene.mine(1, 1);

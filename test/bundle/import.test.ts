@@ -33,7 +33,7 @@ async function stopped(blobs: number): Promise<Scene> {
 
 /** An archive that was away while the node pruned blobs: those are lost. */
 async function withLosses(count: number) {
-  const scene = await Scene.create();
+  const scene = await Scene.create({ time: 'real' });
   await scene.start();
   scene.mine(1);
   await scene.caughtUp();

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { realMs } from '../real-time.ts';
 
 const SHORTEST_MS = 10;
 const LONGEST_MS = 100;
@@ -8,9 +9,9 @@ const SHARE = 0.1;
 /** Asks until the check holds (does not throw); after the time is up, the last complaint is the error. */
 export async function eventually<T>(check: () => Promise<T> | T, timeoutMs = 60_000): Promise<T> {
   // The wall clock is not used: that of a virtual machine steps.
-  const begun = performance.now();
+  const begun = realMs();
   for (;;) {
-    const goneMs = performance.now() - begun;
+    const goneMs = realMs() - begun;
     try {
       return await check();
     } catch (error) {

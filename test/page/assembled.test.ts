@@ -16,7 +16,7 @@ describeInBrowser('the page of the assembled daemon on an emulated node', () => 
   afterAll(shared.close);
 
   test('the picture shows a new block without a reload', async () => {
-    const scene = await (await Scene.create()).start();
+    const scene = await (await Scene.create({ time: 'real' })).start();
     scene.mine(4, 5);
     await scene.caughtUp();
     const watched = await WatchedPage.open(browser, scene.url);
@@ -40,7 +40,7 @@ describeInBrowser('the page of the assembled daemon on an emulated node', () => 
   });
 
   test('a look-up finds each name of a blob, and the browser verifies bytes and inclusion', async () => {
-    const scene = await (await Scene.create()).start();
+    const scene = await (await Scene.create({ time: 'real' })).start();
     scene.mine(3, 3);
     await scene.caughtUp();
     await scene.finalUpTo(scene.node.chain.tip.height - 1);
@@ -80,7 +80,7 @@ describeInBrowser('the page of the assembled daemon on an emulated node', () => 
   });
 
   test('a blob that is not final has verified bytes, and its proof is pending', async () => {
-    const scene = await (await Scene.create({ node: { chainLocks: { kind: 'none' } } })).start();
+    const scene = await (await Scene.create({ node: { chainLocks: { kind: 'none' } }, time: 'real' })).start();
     scene.mine(2, 1);
     await scene.caughtUp();
     const watched = await WatchedPage.open(browser, scene.url, { at: `/#/${scene.blobs[0]?.versionHash}` });
@@ -92,7 +92,7 @@ describeInBrowser('the page of the assembled daemon on an emulated node', () => 
   });
 
   test('a look-up reports an unknown hash and a malformed name', async () => {
-    const scene = await (await Scene.create()).start();
+    const scene = await (await Scene.create({ time: 'real' })).start();
     scene.mine(2, 1);
     await scene.caughtUp();
     const watched = await WatchedPage.open(browser, scene.url);
@@ -112,7 +112,7 @@ describeInBrowser('the page of the assembled daemon on an emulated node', () => 
   });
 
   test('the listing pages forward and back', async () => {
-    const scene = await (await Scene.create()).start();
+    const scene = await (await Scene.create({ time: 'real' })).start();
     scene.mine(5, 9);
     await scene.caughtUp();
     const watched = await WatchedPage.open(browser, scene.url);

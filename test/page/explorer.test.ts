@@ -13,7 +13,7 @@ let browser: Browser;
 
 /** Starts a daemon with a final block of two blobs, and opens its page. */
 async function explored(options: Parameters<typeof WatchedPage.open>[2] = {}) {
-  const scene = await (await Scene.create()).start();
+  const scene = await (await Scene.create({ time: 'real' })).start();
   const [mined] = scene.mine(3, 2);
   await scene.caughtUp();
   const { height } = mined ?? { height: -1 };

@@ -107,9 +107,9 @@ describeInBrowser('peers and statements on the page', () => {
 
   test('the page of two assembled daemons names the peer without its address', async () => {
     const env = { HOLDFAST_START_HEIGHT: '0', HOLDFAST_FINALITY: 'depth:1' };
-    const one = await (await Scene.create({ env })).start();
+    const one = await (await Scene.create({ env, time: 'real' })).start();
     one.mine(3, 2);
-    const other = await Scene.create({ on: one.node, env: { ...env, HOLDFAST_PEERS: one.url } });
+    const other = await Scene.create({ on: one.node, env: { ...env, HOLDFAST_PEERS: one.url }, time: 'real' });
     await other.start();
     for (const scene of [one, other]) {
       await scene.caughtUp();

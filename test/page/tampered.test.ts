@@ -14,7 +14,7 @@ type Records = z.output<typeof PROOF>['records'];
 
 /** Starts a page with a final blob and another one. The test alters the answers on their way to the page. */
 async function tamperedScene() {
-  const scene = await (await Scene.create()).start();
+  const scene = await (await Scene.create({ time: 'real' })).start();
   scene.mine(3, 2);
   await scene.caughtUp();
   await scene.finalUpTo(scene.node.chain.tip.height - 1);

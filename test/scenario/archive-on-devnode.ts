@@ -5,9 +5,16 @@ import { loadConfig } from '../../src/config/index.ts';
 import { type HashType, type NamedHash, parseNamedHash } from '../../src/core/blob/ids.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import { createDevnode, type Devnode, type DevnodeOptions } from '../../src/devnode/index.ts';
+import { HURRY, hurry } from '../hurried-time.ts';
+import { realMs, realTimeout } from '../real-time.ts';
 import { sampleBytes } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
+/** A real tenth of a second between two looks at the tip, and half a second between two readings of the list. */
+const OFTEN = {
+  real: { HOLDFAST_NODE_POLL_MS: '100', HOLDFAST_NODE_SWEEP_MS: '500' },
+  hurried: { HOLDFAST_NODE_POLL_MS: String(100 * HURRY), HOLDFAST_NODE_SWEEP_MS: String(500 * HURRY) },
+};
 /** Seconds between two blocks of the real chain. */
 export const BLOCK_SECONDS = 150;
 export const HOUR_BLOCKS = 3_600 / BLOCK_SECONDS;
@@ -20,6 +27,8 @@ export interface SceneSetup {
   readonly nodes?: readonly Devnode[];
   /** The node of another scene, instead of one of its own. */
   readonly on?: Devnode;
+  /** `real` for a test with other processes or browsers, whose clocks do not hurry. Default: `hurried`. */
+  readonly time?: 'hurried' | 'real';
 }
 
 export interface SceneBlob {
@@ -45,12 +54,13 @@ export class Scene {
     this.#env = env;
   }
 
-  static async create({ node = {}, env = {}, nodes = [], on }: SceneSetup = {}): Promise<Scene> {
+  static async create({ node = {}, env = {}, nodes = [], on, time = 'hurried' }: SceneSetup = {}): Promise<Scene> {
+    if (time === 'hurried') hurry();
     const devnode =
       on ?? (await createDevnode({ clock: { nowSeconds: () => 1_790_000_000 }, workload: null, ...node }));
     if (on === undefined) onTestFinished(() => devnode.close());
     const urls = [devnode, ...nodes].map(addressOf).join(' ');
-    const scene = new Scene(devnode, { HOLDFAST_NODE_URL: urls, ...env });
+    const scene = new Scene(devnode, { HOLDFAST_NODE_URL: urls, ...OFTEN[time], ...env });
     onTestFinished(() => scene.stop());
     return scene;
   }
@@ -72,8 +82,6 @@ export class Scene {
       env: {
         HOLDFAST_DATA_DIR: this.dataDir,
         HOLDFAST_HTTP_PORT: '0',
-        HOLDFAST_NODE_POLL_MS: '100',
-        HOLDFAST_NODE_SWEEP_MS: '500',
         ...this.#env,
         ...env,
       },
@@ -122,13 +130,13 @@ export class Scene {
     const notify = () => wake();
     for (const event of events) activity.on(event, notify);
     // The wall clock is not used: that of a virtual machine steps.
-    const end = performance.now() + PATIENCE_MS;
+    const end = realMs() + PATIENCE_MS;
     try {
       while (!(await check())) {
-        if (performance.now() > end) throw new Error(`It did not come to this: ${what}. ${this.#told()}`);
+        if (realMs() > end) throw new Error(`It did not come to this: ${what}. ${this.#told()}`);
         // Some things have no event of their own (a file that is deleted): looked at again now and then.
         await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, 50);
+          const timer = realTimeout(resolve, 50);
           wake = () => {
             clearTimeout(timer);
             resolve();

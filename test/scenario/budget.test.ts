@@ -8,7 +8,7 @@ const POLL_MS = 2_000;
 test('a guest: one get a blob, six other calls a block and one a second; here before its next look would have come', async () => {
   // The defaults: the tip every 2 s, the list every 5 s.
   const env = { HOLDFAST_NODE_POLL_MS: String(POLL_MS), HOLDFAST_NODE_SWEEP_MS: '5000' };
-  const scene = await Scene.create({ node: { costModel: true }, env });
+  const scene = await Scene.create({ node: { costModel: true }, env, time: 'real' });
   await scene.start();
   await scene.caughtUp();
   await scene.until('it waits for a block', () => (scene.archive.status().node.calls['wait'] ?? 0) > 0);

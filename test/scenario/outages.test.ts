@@ -77,7 +77,8 @@ describe('an outage of the archive', () => {
     await scene.stop();
     const away = scene.mine(7 * HOUR_BLOCKS, 2);
     await scene.start();
-    const pruned = away.filter(({ versionHash }) => truth(scene).get(versionHash)?.atNode === false);
+    const known = truth(scene);
+    const pruned = away.filter(({ versionHash }) => known.get(versionHash)?.atNode === false);
     expect(pruned.length).toBeGreaterThan(HOUR_BLOCKS);
     // The condition is told before any node was asked: a deadline is over by the chain's clock. The node prunes by its
     // chainlock, one block later: it still has the last of the blobs that are overdue, and may have given them by now.

@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { parseTxId, parseVersionHash } from '../../src/core/blob/ids.ts';
 import { createDevnode, type Devnode, type DevnodeOptions } from '../../src/devnode/index.ts';
+import { HURRY } from '../hurried-time.ts';
 import { readWhole } from '../read-whole.ts';
 import { BLOCK_SECONDS, HOUR_BLOCKS, Scene } from './archive-on-devnode.ts';
 
@@ -96,7 +97,7 @@ test('a conflict outlives a restart: before the nodes were compared again, nothi
   await scene.until('conflict', () => scene.conditions().includes('chain/nodes-conflict'));
   const newest = parseVersionHash(scene.blobs.at(-1)?.versionHash ?? '');
   // Slower than the walk: what the other one says comes last.
-  const slow = other.faults.add({ fault: { kind: 'latency', ms: 1_500 }, methods: ['getblockhash'] });
+  const slow = other.faults.add({ fault: { kind: 'latency', ms: 1_500 / HURRY }, methods: ['getblockhash'] });
   await scene.stop();
   await scene.start();
   await scene.until('conflict again', () => {

@@ -16,7 +16,7 @@ describeWithServers('a backend that is killed in the middle', () => {
   afterAll(() => s3?.stop());
 
   test('is there again an hour of the chain later: nothing is lost, and its queue is empty', async () => {
-    const scene = await Scene.create();
+    const scene = await Scene.create({ time: 'real' });
     const { options, env } = await s3Environment(s3);
     await scene.start({ ...env, HOLDFAST_LOCAL_MODE: 'cache' });
     const mined = scene.mine(4, 3);

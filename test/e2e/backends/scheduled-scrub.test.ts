@@ -47,7 +47,10 @@ describeWithServers('the scrub at its times, by a daemon as it is assembled', ()
     'finds what has rotted and what is gone, without anybody asking, and brings it back',
     async () => {
       const { options, env } = await s3Environment(s3);
-      const scene = await Scene.create({ env: { ...env, HOLDFAST_SCRUB_DAYS: '1', HOLDFAST_START_HEIGHT: '1' } });
+      const scene = await Scene.create({
+        env: { ...env, HOLDFAST_SCRUB_DAYS: '1', HOLDFAST_START_HEIGHT: '1' },
+        time: 'real',
+      });
       // The hour of the scrub does not come: no scrub has seen the new damage yet.
       await scene.start({ HOLDFAST_SCRUB_SCHEDULE: '0 0 1 1 *' });
       scene.mine(1, BLOBS);

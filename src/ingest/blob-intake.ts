@@ -98,7 +98,6 @@ export class BlobIntake {
   async #spool(blob: VerifiedBlob, wanted: QueuedBlob, signal: AbortSignal): Promise<Error | null> {
     try {
       await this.#spooler.spool(blob, spooledAs(wanted, blob), signal);
-      this.#failures.settled(wanted.versionHash);
       return null;
     } catch (error) {
       if (isForLater(error)) return error;

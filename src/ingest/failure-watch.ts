@@ -25,6 +25,11 @@ export class FailureWatch {
     else this.#tell('each is asked for again');
   }
 
+  /** Settles what no longer waits. */
+  settleUnless(isWaiting: (versionHash: VersionHash) => boolean): void {
+    for (const versionHash of this.#failing) if (!isWaiting(versionHash)) this.settled(versionHash);
+  }
+
   #tell(more: string): void {
     this.#conditions.set('blobs', {
       code: 'archive/blobs-failing',

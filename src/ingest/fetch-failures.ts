@@ -1,7 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { QueuedBlob } from '../catalog/seen-table.ts';
 import { messageOf } from '../core/blob/errors.ts';
-import type { VersionHash } from '../core/blob/ids.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Activity } from '../view/activity.ts';
@@ -23,11 +22,9 @@ export class FetchFailures {
     this.#activity = activity;
     this.#watch = new FailureWatch(conditions);
     activity.on('lost', ({ versionHash }) => this.#watch.settled(versionHash));
-  }
-
-  /** The blob arrived. */
-  settled(versionHash: VersionHash): void {
-    this.#watch.settled(versionHash);
+    // Also from a peer or a file. What a backend was found to hold, or what was taken down, has left the queue.
+    activity.on('spooled', ({ versionHash }) => this.#watch.settled(versionHash));
+    activity.on('tip', () => this.#watch.settleUnless((versionHash) => catalog.findQueued(versionHash) !== null));
   }
 
   record(failures: readonly FailedFetch[]): void {

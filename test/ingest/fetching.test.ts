@@ -80,6 +80,28 @@ describe('fetching', () => {
     expect(told.filter(({ blocksReadiness }) => blocksReadiness)).toEqual([]);
   });
 
+  test.each([
+    ['a peer or a file gives', false],
+    ['a backend is found to hold', true],
+  ])('a blob that failed and that %s is told no more', async (_how, isFoundElsewhere) => {
+    const scene = await archiveScene();
+    const blob = sampleBlob('brought by another way', 77);
+    const { hashType, versionHash, bytes } = blob;
+    scene.node.publish(blob);
+    scene.node.fetching = async () => {
+      throw broken();
+    };
+    scene.start();
+    const isTold = () => scene.conditions.all().some(({ code }) => code === 'archive/blobs-failing');
+    await eventually(() => expect(isTold()).toBe(true));
+    const content = { sizeBytes: bytes.length, txid: null, medianTimeSeconds: NOW_SECONDS, firstSeenMs: 1 };
+    if (isFoundElsewhere) {
+      scene.catalog.recordSpooled([{ hashType, versionHash, ...content }]);
+      scene.node.mine();
+    } else await scene.archive.importing.spooler.spool(blob, content, NEVER);
+    await eventually(() => expect(isTold()).toBe(false));
+  });
+
   test('many requests that break make the archive unready, and it asks no more than once a second', async () => {
     const scene = await archiveScene();
     for (let index = 0; index < 20; index += 1) scene.node.publish(large(`large ${index}`));

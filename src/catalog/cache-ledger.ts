@@ -1,3 +1,4 @@
+import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import type { ContentEntry } from './content-table.ts';
 import { BLOB } from './placement-state.ts';
@@ -29,18 +30,23 @@ const SAFE: Readonly<Record<EvictionSafety, string>> = {
 /** The local store as a cache: its blobs, and those that may be evicted. */
 export class CacheLedger {
   readonly #tables: Tables;
+  readonly #mayCache: Database.Statement;
 
   constructor(tables: Tables) {
     this.#tables = tables;
+    this.#mayCache = tables.database.prepare(
+      `SELECT 1 FROM content WHERE sequence = ? AND NOT EXISTS
+         (SELECT 1 FROM withheld WHERE version_hash = content.version_hash AND hash_type = content.hash_type)`,
+    );
   }
 
   /**
    * Records a proven blob that was read elsewhere and is now in the local store. Returns false when the catalog does
-   * not know it any more.
+   * not know it any more, or when it was taken down meanwhile.
    */
   recordCached({ sequence }: ContentEntry): boolean {
     return this.#tables.transaction('record what is cached', () => {
-      if (this.#tables.content.at(sequence) === null) return false;
+      if (this.#mayCache.get(sequence) === undefined) return false;
       this.#tables.placements.put(SPOOL, sequence, 'wanted', null);
       return true;
     });

@@ -8,6 +8,8 @@ import type { LocalCopies } from './local-copies.ts';
 
 /** Bytes on their way into the cache; what is read beyond it is served and not kept. */
 const MAX_BYTES_UNDER_WAY = 8_388_608;
+/** Never aborts. */
+const UNSTOPPED = new AbortController().signal;
 
 /** Keeps what was read from a backend in the cache, so that it is near when it is asked for again. */
 export class CacheFill {
@@ -61,11 +63,19 @@ export class CacheFill {
     let isKept = false;
     try {
       await this.#local.store.put(blob, 'create', signal);
-      isKept = (await this.#local.read(entry, signal)).kind === 'good';
-      if (isKept) isKept = this.#catalog.replicas.cached.recordCached(entry);
+      isKept = await this.#enter(entry);
     } finally {
       this.#room.settle(entry.sizeBytes);
       if (!isKept) this.#room.giveBack(entry.sizeBytes);
     }
+  }
+
+  /** Enters written bytes in the books, or deletes them: also during a stop, because nothing counts bytes that are in no books. */
+  async #enter(entry: ContentEntry): Promise<boolean> {
+    const { cached } = this.#catalog.replicas;
+    const { kind } = await this.#local.read(entry, UNSTOPPED);
+    if (kind === 'good' && cached.recordCached(entry)) return true;
+    if (!cached.has(entry)) await this.#local.store.delete(entry, UNSTOPPED);
+    return false;
   }
 }

@@ -74,7 +74,7 @@ export class OrphanSweep {
 
   async #takeBack(entry: ContentEntry, signal: AbortSignal): Promise<boolean> {
     const [catalog, room] = [this.#catalog, this.#room];
-    if (catalog.replicas.cached.has(entry) || catalog.withheld.has(entry)) return false;
+    if (catalog.replicas.cached.has(entry)) return false;
     const { kind } = await this.#local.examine(entry, signal);
     if (kind !== 'good' || !catalog.replicas.cached.recordCached(entry)) return false;
     room.takeBack(entry.sizeBytes);

@@ -132,6 +132,35 @@ describe('a cache', () => {
     await filling;
   });
 
+  test.each([
+    ['a stop', true],
+    ['a take-down', false],
+  ])(
+    'has in its books what is in its folder, and nothing else, when %s comes while it writes',
+    async (_what, isEntered) => {
+      const { replication, copies, catalog, store, entry } = await stored(LARGE);
+      const { cached } = catalog.replicas;
+      expect(await replication.room.relieve(NEVER)).toBe(true);
+      const stopping = new AbortController();
+      const filling = replication.folder.cacheFill.run(stopping.signal);
+      const put = store.put.bind(store);
+      store.put = async (...given) => {
+        await put(...given);
+        const { hashType, versionHash } = LARGE;
+        const order = { archiver: 'a', reason: 'order', publicReason: null, atMs: 1, purge: false };
+        if (!isEntered) catalog.withheld.record([{ hashType, versionHash, ...order }], false);
+        stopping.abort();
+      };
+      const { found } = await copies.find(LARGE, NEVER);
+      if (found === null) throw new Error('It is nowhere.');
+      replication.folder.cacheFill.offer(entry(), found.blob);
+      await filling;
+      expect(stopping.signal.aborted).toBe(true);
+      expect([cached.has(entry()), (await store.stat(LARGE, NEVER)) !== null]).toEqual([isEntered, isEntered]);
+      expect(replication.room.cachedBytes).toBe(isEntered ? 80_000 : 0);
+    },
+  );
+
   test('misses nothing of what a rebuild finds elsewhere', async () => {
     const backend = new MemoryBackend('s3');
     backend.blobs.set(keyOf(LARGE), LARGE.bytes);

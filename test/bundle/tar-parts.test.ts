@@ -93,10 +93,13 @@ describe('a tarball', () => {
   });
 
   test('a bomb of gzip unpacks through a bounded memory', async () => {
-    const bomb = gzipSync(tarball({ path: 'zeros', bytes: new Uint8Array(80_000_000) }));
+    const zeros = new Uint8Array(10_000_000);
+    const head = tarball({ path: 'zeros', says: 50 * zeros.length }).subarray(0, BLOCK);
+    const bomb = Buffer.concat([gzipSync(head), ...Array<Buffer>(50).fill(gzipSync(zeros))]);
     const before = process.memoryUsage().rss;
-    expect(await partsOf(bomb)).toMatchObject([{ kind: 'unusable', path: 't: zeros' }]);
-    expect(process.memoryUsage().rss - before).toBeLessThan(40_000_000);
+    expect(await partsOf(bomb)).toMatchObject([{ kind: 'unusable', path: 't: zeros' }, { kind: 'unusable' }]);
+    // What is garbage already, here and of tests before, comes to tens of megabytes; the bomb is 500.
+    expect(process.memoryUsage().rss - before).toBeLessThan(250_000_000);
   });
 
   test('a blob that looks like a tarball is that blob when its hash is known', async () => {

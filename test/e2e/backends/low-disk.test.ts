@@ -64,14 +64,14 @@ testWithMounts(
     const last: Published[] = [];
     let stored = 0;
     // 46 MiB of rows, where 36 MiB are for blobs: evicted blobs make room for new ones.
-    for (let block = 0; block < 27; block += 1) {
-      for (let index = 0; index < 30; index += 1) {
+    for (let block = 0; block < 9; block += 1) {
+      for (let index = 0; index < 90; index += 1) {
         const label = `small disk ${block} ${index}`;
         const { versionHash } = node.submitLabelled({ label, sizeBytes, hashType: 'keccak256' });
-        if (block === 26) last.push({ label, sizeBytes, versionHash });
+        if (block === 8) last.push({ label, sizeBytes, versionHash });
       }
       node.mine(1);
-      stored += 30;
+      stored += 90;
       await eventually(async () => expect((await daemon.client.status()).content).toMatchObject({ stored }), 30_000);
     }
     const { conditions } = await daemon.client.status();

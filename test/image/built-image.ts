@@ -58,7 +58,8 @@ export class BuiltImage {
   }
 
   async remove(): Promise<void> {
-    await this.docker('image', 'rm', '--force', this.name);
+    // What it was made of stays for the next build.
+    await this.docker('image', 'rm', '--force', '--no-prune', this.name);
     await this.#engine.stop();
   }
 }

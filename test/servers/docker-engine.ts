@@ -1,10 +1,12 @@
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { describeWhere } from '../promised.ts';
+import { lockIfFree } from './building-lock.ts';
 import { ChildServer } from './child-server.ts';
 import { answers, mustRun, runCommand } from './command.ts';
+import { cacheFolder } from './go-binary.ts';
 import { BASE_SETTINGS, nodeBaseImage } from './node-base-image.ts';
 
 /** An engine that answers already; else one of the test's own, which only root can start, and only Debian is known for. */
@@ -42,7 +44,8 @@ export async function startDockerEngine(base: string): Promise<DockerEngine> {
   const tar = await nodeBaseImage();
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-docker-'));
   const socket = `unix://${folder}/socket`;
-  const paths = ['--data-root', `${folder}/data`, '--exec-root', `${folder}/exec`, '--pidfile', `${folder}/pid`];
+  const layers = keptLayers(tar) ?? { path: `${folder}/data`, release: () => {} };
+  const paths = ['--data-root', layers.path, '--exec-root', `${folder}/exec`, '--pidfile', `${folder}/pid`];
   // The engine keeps off this machine's network set-up.
   const network = ['--iptables=false', '--ip6tables=false', '--ip-forward=false', '--ip-masq=false'];
   const daemon = ['dockerd', ...paths, '--host', socket, '--storage-driver', 'overlay2', ...network];
@@ -52,19 +55,41 @@ export async function startDockerEngine(base: string): Promise<DockerEngine> {
     command: 'setpriv',
     args: ['--pdeathsig', 'TERM', ...daemon],
     isReady: (output) => output.until('API listen on'),
+  }).catch(async (error) => {
+    // What a machine left that lost its power is made anew by the next run.
+    await rm(layers.path, { recursive: true, force: true });
+    layers.release();
+    throw error;
   });
   const stop = async () => {
+    await runCommand('docker', ['image', 'prune', '--force', '--filter', `until=${UNUSED_LAYERS_GO_AFTER}`], { env });
     await server.stop();
+    layers.release();
     // The one mount that dockerd leaves behind: the network name space of containers on the host's network.
     await runCommand('umount', [`${folder}/exec/netns/default`]);
     await rm(folder, { recursive: true, force: true });
   };
   try {
+    // A run that was killed left its own.
+    for (const what of ['container', 'volume']) await mustRun('docker', [what, 'prune', '--force'], { env });
+    const { code } = await runCommand('docker', ['image', 'inspect', base], { env });
     const settings = BASE_SETTINGS.flatMap((setting) => ['--change', setting]);
-    await mustRun('docker', ['import', ...settings, tar, base], { env });
+    if (code !== 0) await mustRun('docker', ['import', ...settings, tar, base], { env });
   } catch (error) {
     await stop();
     throw error;
   }
   return { env, stop };
+}
+
+const UNUSED_LAYERS_GO_AFTER = '24h';
+
+/**
+ * The layers that earlier runs made above this base: a build makes again what has changed since, and what stands on that. null:
+ * another run has them now.
+ */
+function keptLayers(tar: string): { readonly path: string; readonly release: () => void } | null {
+  const path = join(cacheFolder(), basename(tar, '.tar').replace('node-base', 'docker'));
+  const release = lockIfFree(`${path}.sqlite`);
+  return release === null ? null : { path, release };
 }

@@ -98,7 +98,7 @@ describe('a tarball', () => {
     const bomb = Buffer.concat([gzipSync(head), ...Array<Buffer>(50).fill(gzipSync(zeros))]);
     const before = process.memoryUsage().rss;
     expect(await partsOf(bomb)).toMatchObject([{ kind: 'unusable', path: 't: zeros' }, { kind: 'unusable' }]);
-    // What is garbage already, here and of tests before, comes to tens of megabytes; the bomb is 500.
+    // Garbage of this test and of those before comes to tens of megabytes; the bomb is 500.
     expect(process.memoryUsage().rss - before).toBeLessThan(250_000_000);
   });
 

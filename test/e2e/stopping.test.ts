@@ -6,7 +6,7 @@ import { eventually } from './eventually.ts';
 import { HoldfastProcess } from './holdfast-process.ts';
 import { readerThatStops } from './stopped-reader.ts';
 
-/** What a stop must not wait for here takes twenty seconds, or a minute: a stop that waits for it is cut off, and says so. */
+/** Every obstacle here lasts twenty seconds or longer: a stop that waits for one is cut off, and says so. */
 const IMPATIENT = { HOLDFAST_STOP_SECONDS: '19' };
 /** The last line of a stop that was not cut off. */
 const CLEAN = expect.stringContaining('"msg":"stopped"');

@@ -58,7 +58,7 @@ export class BuiltImage {
   }
 
   async remove(): Promise<void> {
-    // What it was made of stays for the next build.
+    // The next build uses the layers below again.
     await this.docker('image', 'rm', '--force', '--no-prune', this.name);
     await this.#engine.stop();
   }

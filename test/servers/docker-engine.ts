@@ -56,7 +56,7 @@ export async function startDockerEngine(base: string): Promise<DockerEngine> {
     args: ['--pdeathsig', 'TERM', ...daemon],
     isReady: (output) => output.until('API listen on'),
   }).catch(async (error) => {
-    // What a machine left that lost its power is made anew by the next run.
+    // A machine that lost its power can leave layers that no engine reads: the next run makes others.
     await rm(layers.path, { recursive: true, force: true });
     layers.release();
     throw error;

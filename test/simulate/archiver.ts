@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Archive } from '../../src/app/archive.ts';
 import { backfillJob } from '../../src/backfill/backfill-job.ts';
+import { exportJob } from '../../src/bundle/export-job.ts';
+import { importJob } from '../../src/bundle/import-job.ts';
 import { Catalog } from '../../src/catalog/catalog.ts';
 import { parseFinality } from '../../src/chain/finality.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
@@ -215,8 +217,12 @@ export class Archiver {
       },
     );
     const openSource = async (text: string) => this.#modules.peers.find(({ name }) => name === text) ?? null;
+    const bundles = { openBucket: () => Promise.reject(new TypeError('no bucket is simulated')), alone: null };
     const jobs = new JobTable(
-      [...upkeepJobs(archive), backfillJob(archive, { openSource, alone: null }), attestJob(archive)],
+      [
+        ...[...upkeepJobs(archive), backfillJob(archive, { openSource, alone: null }), attestJob(archive)],
+        ...[exportJob(archive, bundles), importJob(archive, bundles)],
+      ],
       { log, nowMs: SYSTEM_CLOCK.wallMs },
     );
     return { plan, archive, catalog, store, conditions, jobs, folder: folder.path, signal };

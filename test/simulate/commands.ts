@@ -2,12 +2,20 @@ import { z } from 'zod';
 import { messageOf } from '../../src/core/blob/errors.ts';
 import type { ContentName, VersionHash } from '../../src/core/blob/ids.ts';
 import type { Life } from './archiver.ts';
+import type { Bundles } from './bundles.ts';
 import { Claims, type GoodCopy } from './claims.ts';
 import type { SeededRandom } from './random.ts';
 import { blobPath } from './simulated-store.ts';
 import type { Simulation } from './simulation.ts';
 
-export type CommandKind = 'job-check' | 'job-repair' | 'job-rebuild' | 'job-backfill' | 'job-attest';
+export type CommandKind =
+  | 'job-check'
+  | 'job-repair'
+  | 'job-rebuild'
+  | 'job-backfill'
+  | 'job-attest'
+  | 'job-export'
+  | 'job-import';
 
 const ended = z.object({ event: z.literal('ended'), outcome: z.looseObject({ exitCode: z.number() }).nullable() });
 const checked = z.object({
@@ -28,11 +36,12 @@ const attested = z.object({
 const SLACK_MS = 5 * 60_000;
 
 /** A moment before a job, with which the state after it is compared. */
-interface Before {
+export interface Moment {
   readonly atMs: number;
   readonly reorganisations: number;
   readonly good: ReadonlyMap<string, GoodCopy>;
   readonly stored: ReadonlySet<VersionHash>;
+  readonly withheld: ReadonlySet<VersionHash>;
   readonly mined: ReadonlyMap<VersionHash, number>;
   /** Blobs at each store, right at that moment. */
   readonly held: ReadonlyMap<string, readonly ContentName[]>;
@@ -41,24 +50,33 @@ interface Before {
 /** Jobs that operators run beside an archiver that runs. Each exit code 0 says something, which is compared with the truth. */
 export class Commands {
   readonly #simulation: Simulation;
+  readonly #bundles: Bundles;
 
-  constructor(simulation: Simulation) {
+  constructor(simulation: Simulation, bundles: Bundles) {
     this.#simulation = simulation;
+    this.#bundles = bundles;
   }
 
-  async run(kind: CommandKind): Promise<void> {
+  async run(kind: CommandKind, random: SeededRandom): Promise<void> {
+    if (kind === 'job-import' && this.#bundles.isEmpty) await this.run('job-export', random);
     const { life } = this.#simulation;
-    if (life === null) return;
+    const asked = life === null ? null : this.#asked(kind, life, random);
+    if (life === null || asked === null) return;
     const before = this.#moment(life);
-    const outcome = await this.#outcome(life, ...this.#asked(kind)).catch((error: unknown) => {
+    const outcome = await this.#outcome(life, ...asked).catch((error: unknown) => {
       if (!life.signal.aborted) this.#simulation.note(`${kind}: ${messageOf(error)}`);
       return null;
     });
-    if (outcome === null) return;
+    if (outcome === null) {
+      // A crash leaves the file of an export to the next one; an archive that refuses the heights never ends.
+      if (kind === 'job-export' && !life.signal.aborted) this.#bundles.giveUp();
+      return;
+    }
     this.#simulation.note(`${kind}: exit ${outcome.exitCode}`);
     const isSame = this.#simulation.life === life && !life.signal.aborted;
     // An error here fails the seed: an outcome of another form would be compared with nothing.
-    if (outcome.exitCode === 0 && isSame) this.#compare(kind, life, before, outcome);
+    const isTold = outcome.exitCode === 0 || kind === 'job-export' || kind === 'job-import';
+    if (isTold && isSame) await this.#compare(kind, life, before, outcome);
   }
 
   /** A check that reads everything is given up in the middle. */
@@ -73,7 +91,8 @@ export class Commands {
     }
   }
 
-  #asked(kind: CommandKind): [string, unknown] {
+  /** null: there is nothing to ask for. */
+  #asked(kind: CommandKind, life: Life, random: SeededRandom): [string, unknown] | null {
     const { peers } = this.#simulation;
     switch (kind) {
       case 'job-check':
@@ -86,6 +105,12 @@ export class Commands {
         return ['backfill', { sources: ['node', ...peers.map(({ name }) => name)] }];
       case 'job-attest':
         return ['attest', {}];
+      case 'job-export':
+        return ['export', this.#bundles.exportParameters(life)];
+      case 'job-import': {
+        const parameters = this.#bundles.importParameters(random);
+        return parameters === null ? null : ['import', parameters];
+      }
       default:
         return kind satisfies never;
     }
@@ -100,7 +125,7 @@ export class Commands {
     return null;
   }
 
-  #moment(life: Life): Before {
+  #moment(life: Life): Moment {
     const { truth, configured, time } = this.#simulation;
     const claims = new Claims(life.folder);
     try {
@@ -109,6 +134,7 @@ export class Commands {
         ...{ atMs: time.steadyMs, reorganisations: truth.reorganisations },
         good: new Map(claims.good().map((copy) => [keyOf(copy), copy])),
         stored: claims.stored(),
+        withheld: new Set(truth.withheld),
         mined: new Map(truth.mined()),
         held: new Map(
           configured.map((store) => [store.id, names.filter((name) => truth.isTrue(name, store.held(name)))]),
@@ -119,7 +145,7 @@ export class Commands {
     }
   }
 
-  #compare(kind: CommandKind, life: Life, before: Before, outcome: object): void {
+  async #compare(kind: CommandKind, life: Life, before: Moment, outcome: object): Promise<void> {
     const after = this.#moment(life);
     switch (kind) {
       case 'job-check':
@@ -135,6 +161,12 @@ export class Commands {
       case 'job-attest':
         this.#compareAttestation(before, after, attested.parse(outcome).report.statement);
         break;
+      case 'job-export':
+        await this.#bundles.compareExport(before, after, outcome);
+        break;
+      case 'job-import':
+        this.#bundles.compareImport(before, after, outcome);
+        break;
       default:
         kind satisfies never;
     }
@@ -142,8 +174,8 @@ export class Commands {
 
   /** A check that read everything and found nothing: each copy that counted all the while is there. */
   #compareCheck(
-    before: Before,
-    after: Before,
+    before: Moment,
+    after: Moment,
     backends: readonly { readonly backend: string; readonly isResumed: boolean }[],
   ): void {
     const { configured } = this.#simulation;
@@ -160,7 +192,7 @@ export class Commands {
   }
 
   /** A rebuild that asked every place: everything that lay there is known. */
-  #compareRebuild(life: Life, before: Before, after: Before): void {
+  #compareRebuild(life: Life, before: Moment, after: Moment): void {
     const { configured, truth } = this.#simulation;
     const claims = new Claims(life.folder);
     try {
@@ -181,7 +213,7 @@ export class Commands {
   }
 
   /** A backfill that lacks nothing: everything in its range is stored. */
-  #compareBackfill(life: Life, before: Before, after: Before, { from, to }: { from: number; to: number }): void {
+  #compareBackfill(life: Life, before: Moment, after: Moment, { from, to }: { from: number; to: number }): void {
     const { truth, configured } = this.#simulation;
     if (before.reorganisations !== after.reorganisations) return;
     for (const [versionHash, height] of before.mined) {
@@ -198,22 +230,18 @@ export class Commands {
 
   /** A statement counts as many occurrences as there are, and no more as stored than are. */
   #compareAttestation(
-    before: Before,
-    after: Before,
+    before: Moment,
+    after: Moment,
     { from, to, blockHash, counts }: z.output<typeof attested>['report']['statement'],
   ): void {
     const { truth } = this.#simulation;
     const { tree } = truth.main.chain;
     if (tree.at(to)?.hash !== blockHash || before.reorganisations !== after.reorganisations) return;
-    let all = 0;
-    let stored = 0;
-    for (let height = from; height <= to; height += 1) {
-      for (const { content } of tree.at(height)?.transactions ?? []) {
-        if (content === null) continue;
-        all += 1;
-        if (before.stored.has(content.versionHash) || after.stored.has(content.versionHash)) stored += 1;
-      }
-    }
+    const occurrences = truth.occurrences(from, to);
+    const all = occurrences.length;
+    const stored = occurrences.filter(
+      ({ versionHash }) => before.stored.has(versionHash) || after.stored.has(versionHash),
+    ).length;
     const told = Object.values(counts).reduce((sum, count) => sum + count, 0);
     if (told !== all)
       this.#fail('attested', `${told} occurrences of ${from} to ${to} are attested, and there are ${all}`);

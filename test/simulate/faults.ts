@@ -15,6 +15,11 @@ import type { Simulation } from './simulation.ts';
 type Ending = () => void;
 /** An event that is over for no longer may still have its effect. */
 const JUST_MS = 30 * 60_000;
+/** After so long it is no excuse that a source has only just fallen silent. */
+const SILENCE_MS = 10 * 60_000;
+/** Milliseconds that a bundle of a simulated day takes. */
+const EXPORT_MS = 600;
+const IMPORT_MS = 50;
 
 /** Makes what was planned happen, and end. */
 export class Faults {
@@ -104,6 +109,8 @@ export class Faults {
         return health(store, 'empty');
       case 'store-denied':
         return health(store, 'denied');
+      case 'store-full':
+        return health(store, 'full');
       case 'store-lies':
         return health(store, 'lying');
       case 'store-slow':
@@ -131,6 +138,8 @@ export class Faults {
       case 'store-wiped':
         store?.wipe();
         return null;
+      case 'stores-wiped':
+        return this.#wipeAll(forMs, random);
       case 'store-deleted':
         store?.wipe();
         return health(store, 'gone');
@@ -163,8 +172,13 @@ export class Faults {
         return peer === null ? null : during(peer, 'health', 'empty', 'well');
       case 'peer-withholds':
         return peer === null ? null : during(peer, 'health', 'withholding', 'well');
+      case 'peer-parts':
+        return peer === null ? null : during(peer, 'health', 'parted', 'well');
+      case 'peers-compared':
+        void this.#simulation.comparisons.run();
+        return null;
       case 'object-poisoned':
-        return store === null ? null : poison(store, random);
+        return store === null ? null : this.#poison(store, forMs, random);
       case 'folder-lost':
         this.#simulation.loseFolder();
         this.#startAfter(random);
@@ -207,6 +221,9 @@ export class Faults {
       case 'clock-drifts':
         time.driftWall(random.pick([-0.02, -0.001, 0.001, 0.02]));
         return () => time.driftWall(0);
+      case 'blobs-change':
+        this.#simulation.plan = { ...this.#simulation.plan, shareOfFiles: random.pick([0, 1]) };
+        return null;
       case 'withhold':
       case 'revoke':
         this.#takeDown(kind, random);
@@ -222,7 +239,16 @@ export class Faults {
       case 'job-rebuild':
       case 'job-backfill':
       case 'job-attest':
-        void this.#simulation.commands.run(kind);
+        void this.#simulation.commands.run(kind, random);
+        return null;
+      case 'job-export':
+      case 'job-import':
+        this.#crashWithin(kind === 'job-export' ? EXPORT_MS : IMPORT_MS, random);
+        void this.#simulation.commands.run(kind, random);
+        return null;
+      case 'bundle-rots':
+        this.#simulation.bundles.rot(random);
+        void this.#simulation.commands.run('job-import', random);
         return null;
       case 'job-cancelled':
         void this.#simulation.commands.cancelSoon(random);
@@ -230,6 +256,67 @@ export class Faults {
       default:
         return kind satisfies never;
     }
+  }
+
+  /** A job of this length meets a crash by chance. */
+  #crashWithin(ms: number, random: SeededRandom): void {
+    const takesPower = random.chance(0.5);
+    const afterMs = random.between(1, ms);
+    if (!random.chance(0.3)) return;
+    this.#simulation.time.after(afterMs, 'world', () => {
+      this.#simulation.kill(takesPower);
+      this.#startAfter(random);
+    });
+  }
+
+  /** The disks of a server give some of its objects no more, change another one, and a scrub comes by. */
+  #poison(store: SimulatedStore, forMs: number, random: SeededRandom): Ending {
+    const { time } = this.#simulation;
+    const { blobs, oldestBlobs } = store;
+    const count = random.pick([3, 10, 18, blobs.length / 2]);
+    // The rules of a bucket archive its oldest objects; a disk loses any of them.
+    const isOldest = random.chance(0.6);
+    for (const [index, path] of (isOldest ? oldestBlobs : blobs).entries()) {
+      if (isOldest ? index < count : random.chance(count / blobs.length)) store.poisoned.add(path);
+    }
+    const rotting = time.after(forMs / 4, 'world', () => {
+      const others = store.blobs.filter((path) => !store.poisoned.has(path));
+      if (others.length > 0) store.rot(random.pick(others));
+    });
+    const looking = time.after(forMs / 2, 'world', () => void this.#simulation.scrubTwice());
+    return () => {
+      rotting.cancel();
+      looking.cancel();
+      store.poisoned.clear();
+    };
+  }
+
+  /**
+   * Everything at the stores goes, and a scrub finds out. Before that, one source falls silent; or clients have read what there
+   * is, and the stores take nothing, so that memory alone has it.
+   */
+  #wipeAll(forMs: number, random: SeededRandom): Ending {
+    const { nodes, stores, peers, time } = this.#simulation;
+    // Nothing is judged without the node that is followed.
+    const silencers = [
+      ...nodes.slice(1).map((node) => () => away(node)),
+      ...peers.map((peer) => () => during(peer, 'health', 'away', 'well')),
+      ...stores.slice(1).map((store) => () => during(store, 'health', 'gone', 'well')),
+    ];
+    const isSilent = silencers.length > 0 && random.chance(0.5);
+    if (!isSilent) this.#simulation.readAll();
+    const endings = isSilent ? [random.pick(silencers)()] : [];
+    const wiping = time.after(Math.min(SILENCE_MS, forMs / 2), 'world', () => {
+      for (const store of stores) {
+        store.wipe();
+        if (!isSilent) endings.push(during(store, 'health', 'full', 'well'));
+      }
+      void this.#simulation.scrubTwice();
+    });
+    return () => {
+      wiping.cancel();
+      for (const end of endings) end();
+    };
   }
 
   /** Another archiver keeps its blobs in the same bucket, and a few of them came to harm on their way. */
@@ -431,16 +518,6 @@ function during<T extends object, K extends keyof T>(target: T, key: K, value: T
 
 function health(store: SimulatedStore | null, value: Health): Ending | null {
   return store === null ? null : during(store, 'health', value, 'well');
-}
-
-/** Some of the objects that lie there: its server's own disks have lost part of each. */
-function poison(store: SimulatedStore, random: SeededRandom): Ending {
-  const { blobs } = store;
-  const count = random.pick([3, 10, 18, blobs.length / 2]);
-  for (const path of blobs) {
-    if (random.chance(count / blobs.length)) store.poisoned.add(path);
-  }
-  return () => store.poisoned.clear();
 }
 
 function digits(random: SeededRandom): string[] {

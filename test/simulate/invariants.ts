@@ -134,6 +134,10 @@ export class Invariants {
     if (newest !== undefined && life.plan.cacheBytes > 0) void this.#read(newest);
   }
 
+  readAll(): void {
+    for (const content of this.#simulation.truth.contents.values()) void this.#read(content);
+  }
+
   /** Looks through everything that it can reach. One at a time, as the archive's own schedule has it. */
   async scrub(): Promise<void> {
     const { life, time, disk } = this.#simulation;
@@ -344,8 +348,13 @@ export class Invariants {
   async audit(): Promise<void> {
     const { life, truth } = this.#simulation;
     if (life === null) return;
+    const known = life.catalog.chain.state.lowestHeight ?? Number.POSITIVE_INFINITY;
+    const { reorganisations } = truth;
     try {
       const report = await life.archive.auditChain({ from: null, to: null }, life.signal);
+      if (report.range.from > known && truth.reorganisations === reorganisations) {
+        this.#fail('complete', `an audit of everything begins at ${report.range.from}, and ${known} is known`);
+      }
       if (this.#claims === null || life.signal.aborted || !report.isComplete) return;
       const stored = this.#claims.stored();
       const lowest = life.catalog.chain.state.lowestHeight ?? FIRST_HEIGHT;
@@ -541,7 +550,9 @@ export class Invariants {
     for (const peer of peers) {
       if (this.#isNew(peer)) continue;
       if (peer.health === 'away') this.#fail('lost', `${blobPath(name)} is lost, and ${peer.name} did not answer`);
-      const isThere = peer.has(name.versionHash) && (peer.health === 'well' || peer.health === 'withholding');
+      const isThere =
+        peer.has(name.versionHash) &&
+        (peer.health === 'well' || peer.health === 'withholding' || peer.health === 'parted');
       if (isThere) this.#fail('lost', `${blobPath(name)} is lost, and ${peer.name} has it`);
     }
     for (const store of this.#stores()) {
@@ -559,6 +570,9 @@ export class Invariants {
     if (disk.fails === 'never' && this.#isReadable(claims, this.#localFiles(), name)) {
       this.#fail('lost', `${blobPath(name)} is lost, and the data folder has it`);
     }
+    // The archiver's own memory is a place, too: a client that gets the blob from there refutes the loss.
+    const content = truth.contents.get(name.versionHash);
+    if (content !== undefined) void this.#read(content);
   }
 
   #isNew({ changedMs }: SimulatedNode | SimulatedStore | SimulatedPeer): boolean {
@@ -673,7 +687,8 @@ export class Invariants {
     const { life, nodes, disk, truth, time } = this.#simulation;
     if (life === null || time.steadyMs - this.#upSinceMs < SLACK_MS) return;
     const isTaken = this.#stores().some((store) => store.health === 'well');
-    const isHome = (!disk.isFull && disk.fails === 'never') || isTaken;
+    // A cache that is full has no room until a place takes what it holds.
+    const isHome = (!disk.isFull && disk.fails === 'never' && life.plan.budgetBytes === null) || isTaken;
     const [followed] = nodes;
     if (!isHome || followed === undefined || followed.isAway || followed.fault !== null) return;
     if (followed.branch !== truth.main || this.#isNew(followed) || followed.latencyMs > 1_000) return;

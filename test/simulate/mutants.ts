@@ -101,7 +101,7 @@ const MUTANTS: readonly Mutant[] = [
     name: 'an eviction of small blobs gives the disk nothing back',
     file: 'src/replication/disk-quota.ts',
     edits: [{ from: 'await this.#modules.store.reclaim(signal);', to: 'await Promise.resolve();' }],
-    theme: 'cache',
+    theme: 'sizes',
   },
   {
     name: 'a purge leaves the bytes in free pages',

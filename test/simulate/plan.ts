@@ -18,6 +18,7 @@ export const FAULTS = [
   'store-gone',
   'store-empty',
   'store-denied',
+  'store-full',
   'store-lies',
   'store-slow',
   'store-lists-late',
@@ -26,6 +27,7 @@ export const FAULTS = [
   'store-loses-power',
   'store-collects',
   'store-wiped',
+  'stores-wiped',
   'store-deleted',
   'store-moved',
   'store-removed',
@@ -39,6 +41,8 @@ export const FAULTS = [
   'peer-lies',
   'peer-empty',
   'peer-withholds',
+  'peer-parts',
+  'peers-compared',
   'crash',
   'other-crash',
   'power-loss',
@@ -54,6 +58,7 @@ export const FAULTS = [
   'catalog-lost',
   'clock-steps',
   'clock-drifts',
+  'blobs-change',
   'withhold',
   'revoke',
   'scrub',
@@ -63,6 +68,9 @@ export const FAULTS = [
   'job-rebuild',
   'job-backfill',
   'job-attest',
+  'job-export',
+  'job-import',
+  'bundle-rots',
   'job-cancelled',
 ] as const;
 export type FaultKind = (typeof FAULTS)[number] | typeof PLANTED;
@@ -98,6 +106,8 @@ export interface Plan extends Settings {
   readonly blobsPerBlock: number;
   /** Share of blobs that are larger than a row may be. */
   readonly shareOfFiles: number;
+  /** Bytes of the largest of the other blobs. */
+  readonly maxSmallBytes: number;
   /** No setting says where the walk begins: it begins at the start of the window. */
   readonly startsAtWindow: boolean;
   /** Milliseconds that a sleeping loop may sleep past its time. */
@@ -124,6 +134,10 @@ export interface Theme {
   readonly world: (random: SeededRandom) => Partial<Omit<Plan, 'seed' | 'days' | 'events'>>;
   /** Least minutes that an event lasts; left out: one. */
   readonly leastMinutes?: number;
+  /** Days that even a short seed has: a node drops a blob after six hours, and only then can it be lost. Left out: none. */
+  readonly leastDays?: number;
+  /** Hours before the first event. Left out: none. */
+  readonly quietHours?: number;
 }
 
 /** Many blobs in few blocks. */
@@ -174,6 +188,7 @@ export const THEMES: Readonly<Record<string, Theme>> = {
     kinds: ['folder-lost', 'catalog-lost', 'locks-withheld', 'store-loses-object', 'store-loses-object', 'audit']
       .concat(['audit', 'store-gone'])
       .filter(isFault),
+    leastDays: 0.5,
     world: (random) => ({
       ...{ stores: [S3], replicasRequired: 1, finality: 'chainlock', startsAtWindow: random.chance(0.7) },
     }),
@@ -185,6 +200,7 @@ export const THEMES: Readonly<Record<string, Theme>> = {
   poison: {
     kinds: ['object-poisoned', 'scrub', 'scrub', 'store-rots', 'store-rots', 'job-check'],
     leastMinutes: 240,
+    leastDays: 0.5,
     world: () => ({ mode: 'cache', stores: [S3], replicasRequired: 1, ...DENSE }),
   },
   jobs: {
@@ -194,7 +210,9 @@ export const THEMES: Readonly<Record<string, Theme>> = {
     world: () => ({ shareOfFiles: 0.4 }),
   },
   peers: {
-    kinds: ['node-forgets', 'node-away', 'peer-away', 'peer-lies', 'peer-empty', 'peer-withholds', 'job-backfill'],
+    kinds: ['node-forgets', 'node-away', 'peer-away', 'peer-lies', 'peer-empty', 'peer-withholds', 'job-backfill']
+      .concat(['peer-parts', 'peers-compared', 'peers-compared', 'peers-compared', 'folder-lost', 'store-rots'])
+      .filter(isFault),
     leastMinutes: 30,
     world: (random) => ({ peers: random.pick([[256], [128], [256, 64]]), ...DENSE }),
   },
@@ -256,9 +274,28 @@ export const THEMES: Readonly<Record<string, Theme>> = {
     kinds: ['power-loss', 'power-loss', 'crash', 'stop', 'store-loses-power'],
     world: () => ({ shareOfFiles: 0.5 }),
   },
+  bundles: {
+    kinds: ['job-export', 'job-export', 'job-import', 'job-import', 'job-import', 'folder-lost', 'crash', 'power-loss']
+      .concat(['withhold', 'revoke', 'bundle-rots', 'store-wiped', 'store-loses-object', 'disk-full'])
+      .filter(isFault),
+    leastDays: 0.25,
+    quietHours: 1,
+    world: () => ({ ...DENSE, shareOfFiles: 0.3, patienceMs: 300_000 }),
+  },
+  sizes: {
+    kinds: ['blobs-change', 'blobs-change', 'store-gone', 'crash', 'stop'],
+    world: (random) => ({
+      ...{ mode: 'cache', stores: [S3], replicasRequired: 1, ...DENSE },
+      ...{ shareOfFiles: random.pick([0, 1]), maxSmallBytes: 65_000, budgetBytes: random.between(300_000, 400_000) },
+    }),
+  },
   loss: {
-    kinds: ['store-wiped', 'store-wiped', 'scrub', 'scrub', 'node-forgets', 'store-gone', 'node-away', 'peer-away'],
+    kinds: ['store-wiped', 'stores-wiped', 'stores-wiped', 'scrub', 'node-forgets', 'store-gone', 'node-away']
+      .concat(['peer-away'])
+      .filter(isFault),
     leastMinutes: 30,
+    leastDays: 0.5,
+    quietHours: 7,
     world: (random) => ({
       ...{ mode: 'cache', stores: random.pick([[S3], [S3, { id: 'store-2', kind: 's3' }]]), replicasRequired: 1 },
       ...{ ...DENSE, nodes: random.pick([1, 2]), peers: random.pick([[], [256]]), cacheBytes: 1_000_000 },
@@ -296,7 +333,7 @@ export function planOf(seed: number, chosen: Chosen = OF_THE_SEED): Plan {
   const theme = themeOf(random, chosen);
   const some = chosen.kinds ?? theme?.kinds ?? Array.from({ length: random.between(2, 6) }, () => random.pick(FAULTS));
   const longDays = random.pick([0.5, 0.5, 1, 2]);
-  const busyDays = chosen.length === 'long' ? longDays : SHORT_DAYS;
+  const busyDays = Math.max(chosen.length === 'long' ? longDays : SHORT_DAYS, theme?.leastDays ?? 0);
   const count = random.pick([0, 1, 1, 2, 2, 3]);
   const given = theme?.world(random) ?? {};
   const stores =
@@ -315,6 +352,7 @@ export function planOf(seed: number, chosen: Chosen = OF_THE_SEED): Plan {
     blobsPerBlock: random.pick([0.3, 1, 2]),
     budgetBytes: mode === 'cache' && random.chance(0.5) ? random.between(200_000, 2_000_000) : null,
     shareOfFiles: random.pick([0.1, 0.2, 0.5]),
+    maxSmallBytes: 4_000,
     startsAtWindow: random.chance(0.2),
     patienceMs: random.pick([900_000, 1_800_000, 3_600_000]),
     answersWaits: random.chance(0.4),
@@ -323,7 +361,7 @@ export function planOf(seed: number, chosen: Chosen = OF_THE_SEED): Plan {
     peers: random.pick([[], [], [128], [256, 64]]),
     ...given,
     ...{ seed, days: busyDays, quietDays: 0, stores, mode },
-    events: eventsOf(random, some, busyDays, theme?.leastMinutes ?? 1),
+    events: eventsOf(random, some, busyDays, theme ?? {}),
   };
   return chosen.length === 'aged' ? aged(plan, some) : plan;
 }
@@ -354,16 +392,20 @@ function eventsOf(
   random: SeededRandom,
   kinds: readonly FaultKind[],
   days: number,
-  leastMinutes: number,
+  { leastMinutes = 1, quietHours = 0 }: Partial<Theme>,
 ): PlannedEvent[] {
   const lengthMs = days * DAY_MS;
+  const quietMs = quietHours * HOUR_MS;
   const longestMs = Math.max(lengthMs, leastMinutes * 60_000);
   const events: PlannedEvent[] = [];
   const count = random.between(1, 8 + 8 * days);
   for (let number = 1; number <= count; number += 1) {
     const before = events.at(-1);
     const [isNear, place] = [random.chance(0.4), random.next()];
-    const atMs = before !== undefined && isNear ? before.atMs + place * before.forMs : place * lengthMs;
+    const atMs =
+      before !== undefined && isNear
+        ? before.atMs + place * before.forMs
+        : quietMs + place * Math.max(lengthMs - quietMs, 0);
     const chanceMs = Math.floor(Math.max(leastMinutes, 2 ** (random.next() * 8.5)) * 60_000);
     const forMs = Math.min(chanceMs, longestMs);
     events.push({ number, atMs: Math.floor(Math.min(atMs, lengthMs - 1)), forMs, kind: random.pick(kinds) });

@@ -140,12 +140,12 @@ export class SimulatedDisk {
   }
 
   /** Names that were not synced are as before, from some moment on; files that were not synced are cut short. */
-  losePower(folder: string): void {
+  losePower(folders: readonly string[]): void {
     const kept = this.#random.between(0, this.#changes.length);
     for (const change of this.#changes.splice(kept).reverse()) {
-      if (change.folder.startsWith(folder)) change.undo();
+      if (folders.some((folder) => change.folder.startsWith(folder))) change.undo();
     }
-    for (const path of filesBelow(folder)) {
+    for (const path of folders.flatMap(filesBelow)) {
       const { ino, size } = real.statSync(path);
       if (this.#unsynced.has(ino)) real.truncateSync(path, this.#random.between(0, size));
     }

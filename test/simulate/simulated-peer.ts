@@ -1,11 +1,17 @@
 import type { BackfillSource, SourceAnswer, ToldSize } from '../../src/backfill/source/backfill-source.ts';
 import { SourceError } from '../../src/backfill/source/errors.ts';
 import type { ContentName, VersionHash } from '../../src/core/blob/ids.ts';
+import type { BlobHasher } from '../../src/verify/hasher.ts';
+import type { Holding } from '../../src/verify/inventory.ts';
+import { inventoryAnswer } from './peer-inventory.ts';
 import type { SimulatedTime } from './simulated-time.ts';
 import type { Truth } from './truth.ts';
 
-/** State of a peer; `empty`: it answers that it has nothing; `withholding`: it must not give anything out. */
-export type PeerHealth = 'well' | 'away' | 'empty' | 'withholding' | 'lying';
+/**
+ * State of a peer; `empty`: it answers that it has nothing; `withholding`: it must not give anything out; `parted`: its inventory
+ * is that of another branch.
+ */
+export type PeerHealth = 'well' | 'away' | 'empty' | 'withholding' | 'lying' | 'parted';
 
 export const PEER_LATENCY_MS = 200;
 
@@ -20,12 +26,14 @@ export class SimulatedPeer implements BackfillSource {
   readonly #share: number;
   readonly #truth: Truth;
   readonly #time: SimulatedTime;
+  readonly #hasher: BlobHasher;
 
-  constructor(number: number, share: number, truth: Truth, time: SimulatedTime) {
+  constructor(number: number, share: number, truth: Truth, time: SimulatedTime, hasher: BlobHasher) {
     this.name = `peer https://peer-${number}.simulated`;
     this.#share = share;
     this.#truth = truth;
     this.#time = time;
+    this.#hasher = hasher;
   }
 
   get health(): PeerHealth {
@@ -55,6 +63,21 @@ export class SimulatedPeer implements BackfillSource {
     await this.#answering(signal);
     if (this.health === 'empty' || !this.has(versionHash)) return null;
     return this.health === 'withholding' ? 'withheld' : 'unknown';
+  }
+
+  /** An archive with an inventory, and without attestations and proofs. */
+  async question(path: string, signal: AbortSignal): Promise<unknown> {
+    await this.#answering(signal);
+    if (!path.startsWith('v1/inventory')) return null;
+    const holdingOf = (versionHash: VersionHash) => this.#holdingOf(versionHash);
+    const told = { holdingOf, isParted: this.health === 'parted' };
+    return await inventoryAnswer(path, this.#truth, told, this.#hasher, signal);
+  }
+
+  #holdingOf(versionHash: VersionHash): Holding {
+    if (this.health === 'lying') return 'stored';
+    if (this.health === 'empty' || !this.has(versionHash)) return 'missing';
+    return this.health === 'withholding' ? 'withheld' : 'stored';
   }
 
   async close(): Promise<void> {}

@@ -182,6 +182,21 @@ class SimulatedHandle {
     });
   }
 
+  writev(chunks: readonly Uint8Array[], position: number): Promise<unknown> {
+    return this.#disk.call('write', this.#path, () => {
+      const bytesWritten = real.fs.writevSync(this.fd, chunks, position);
+      this.#disk.noteWrite(this.fd);
+      return { bytesWritten };
+    });
+  }
+
+  truncate(length: number): Promise<void> {
+    return this.#disk.call('write', this.#path, () => {
+      real.fs.ftruncateSync(this.fd, length);
+      this.#disk.noteWrite(this.fd);
+    });
+  }
+
   sync(): Promise<void> {
     return this.#disk.call('sync', this.#path, () => this.#disk.noteSync(this.fd, this.#path));
   }
@@ -211,12 +226,14 @@ function replaceFiles(now: () => World): void {
     const { disk } = now();
     return disk.call(operation, String(path), () => work(disk));
   };
-  const makes = (flags: unknown) => typeof flags === 'string' && /[wa]/.test(flags);
+  const makes = (flags: string | number, path: string) =>
+    typeof flags === 'string' ? /[wa]/.test(flags) : (flags & fs.constants.O_CREAT) > 0 && !real.fs.existsSync(path);
   Object.assign(fsPromises, {
     open: (path: string, flags: string | number = 'r', mode?: number) =>
-      on(makes(flags) ? 'create' : 'open', path, (disk) => {
+      on(makes(flags, path) ? 'create' : 'open', path, (disk) => {
+        const isNew = makes(flags, path);
         const fd = real.fs.openSync(path, flags, mode);
-        if (makes(flags)) {
+        if (isNew) {
           disk.noteCreated(path);
           disk.noteWrite(fd);
         }

@@ -20,8 +20,8 @@ import { recordPathOrNull } from '../../src/storage/record-path.ts';
 import type { SeededRandom } from './random.ts';
 import type { SimulatedTime } from './simulated-time.ts';
 
-/** State of a place; `empty`: another, empty one answers under its address. */
-export type Health = 'well' | 'gone' | 'empty' | 'denied' | 'lying';
+/** State of a place; `empty`: another, empty one answers under its address; `full`: it gives what it has, and takes nothing. */
+export type Health = 'well' | 'gone' | 'empty' | 'denied' | 'lying' | 'full';
 
 const BLOB_KINDS = new Set(['blob'] as const);
 const ALL_KINDS = new Set(['blob', 'custom', 'record', 'evidence', 'binding', 'mark'] as const);
@@ -132,7 +132,12 @@ export class SimulatedStore implements ObjectStore, Backend {
   }
 
   get blobs(): readonly string[] {
-    return this.paths.filter((path) => /^(keccak|blake)/.test(path));
+    return this.paths.filter(isBlobPath);
+  }
+
+  /** The same in the order in which they came. */
+  get oldestBlobs(): readonly string[] {
+    return [...this.#shown.keys()].filter(isBlobPath);
   }
 
   /** The objects that answer now: another, empty place keeps its own. */
@@ -317,6 +322,7 @@ export class SimulatedStore implements ObjectStore, Backend {
       signal.removeEventListener('abort', stop);
     }
     if (this.health === 'gone') throw this.#error('storage/unreachable', operation);
+    if (this.health === 'full' && operation === 'put') throw this.#error('storage/full', operation);
     if (this.health === 'denied') throw this.#error('storage/denied', operation);
     if (path !== null && this.poisoned.has(path)) throw this.#error('storage/fault', operation);
   }
@@ -332,6 +338,10 @@ export class SimulatedStore implements ObjectStore, Backend {
 
 export function blobPath({ hashType, versionHash }: ContentName): string {
   return `${hashType}/${versionHash}`;
+}
+
+function isBlobPath(path: string): boolean {
+  return /^(keccak|blake)/.test(path);
 }
 
 function pathOf(key: ObjectKey): string {

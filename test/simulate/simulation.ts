@@ -5,8 +5,10 @@ import { messageOf } from '../../src/core/blob/errors.ts';
 import type { ContentName, VersionHash } from '../../src/core/blob/ids.ts';
 import type { BlobHasher } from '../../src/verify/hasher.ts';
 import { Archiver, type Life } from './archiver.ts';
+import { Bundles } from './bundles.ts';
 import { Calm } from './calm.ts';
 import { Commands } from './commands.ts';
+import { Comparisons } from './comparisons.ts';
 import type { Pair } from './coverage.ts';
 import { Faults } from './faults.ts';
 import { Invariants } from './invariants.ts';
@@ -78,7 +80,9 @@ export class Simulation {
   readonly archiver: Archiver;
   /** Another archiver with a folder of its own, of which only what it does to the places matters; null: there is none. */
   readonly other: Archiver | null;
+  readonly bundles: Bundles;
   readonly commands: Commands;
+  readonly comparisons: Comparisons;
   /** Requests that were on their way at this time may never have arrived. */
   killedMs = Number.NEGATIVE_INFINITY;
   /** When the index was lost last. */
@@ -122,7 +126,7 @@ export class Simulation {
         ),
     );
     this.stores = plan.stores.map(({ id, kind }) => new SimulatedStore(id, kind, this.time, stream(id)));
-    this.peers = plan.peers.map((share, index) => new SimulatedPeer(index + 1, share, this.truth, this.time));
+    this.peers = plan.peers.map((share, index) => new SimulatedPeer(index + 1, share, this.truth, this.time, hasher));
     mkdirSync(root, { recursive: true });
     const log = trace === null ? null : (line: string) => trace(line.trimEnd());
     this.#invariants = new Invariants(this);
@@ -147,7 +151,9 @@ export class Simulation {
     this.disk.isAside = (path) => path.startsWith(`${otherRoot}/`);
     this.disk.onRenewed = (name) => this.truth.unharm(name);
     this.#faults = new Faults(this);
-    this.commands = new Commands(this);
+    this.bundles = new Bundles(this, root, hasher);
+    this.commands = new Commands(this, this.bundles);
+    this.comparisons = new Comparisons(this);
   }
 
   get world(): World {
@@ -176,7 +182,8 @@ export class Simulation {
 
   /** In the log, and in its digest. */
   note(what: string): void {
-    const line = `${Math.round(this.time.steadyMs)} ${what}`;
+    // A message may name a file, and the folder of this run is another the next time.
+    const line = `${Math.round(this.time.steadyMs)} ${what.replaceAll(this.#root, '')}`;
     this.#digest.update(line);
     this.#trace?.(line);
   }
@@ -262,7 +269,7 @@ export class Simulation {
     this.#invariants.forgetLife();
     this.#isStopping = false;
     this.killedMs = this.time.steadyMs;
-    if (takesPower) this.disk.losePower(this.archiver.folder);
+    if (takesPower) this.disk.losePower([this.archiver.folder, this.bundles.folder]);
     else this.disk.forget();
     this.archiver.kill();
   }
@@ -292,6 +299,11 @@ export class Simulation {
 
   async audit(): Promise<void> {
     await this.#invariants.audit();
+  }
+
+  /** Clients ask for everything: small blobs come to lie in memory. */
+  readAll(): void {
+    this.#invariants.readAll();
   }
 
   checkPurged(versionHash: VersionHash): void {
@@ -331,8 +343,9 @@ export class Simulation {
     if (!isAgain) this.#labels += 1;
     const number = isAgain ? random.between(1, this.#labels) : this.#labels;
     const facts = new SeededRandom(`blob ${this.plan.seed} ${number}`);
-    const isFile = facts.chance(this.plan.shareOfFiles);
-    const sizeBytes = isFile ? facts.between(65_537, 90_000) : facts.between(1, 4_000);
+    const { shareOfFiles, maxSmallBytes } = this.plan;
+    const isFile = facts.chance(shareOfFiles);
+    const sizeBytes = isFile ? facts.between(65_537, 90_000) : facts.between(1, maxSmallBytes);
     const label = `simulated ${this.plan.seed} ${number}`;
     const submitted = branch.submit(label, sizeBytes, facts.chance(0.7) ? 'keccak256' : 'blake2s256');
     if (submitted !== null) this.truth.note(submitted);

@@ -55,6 +55,18 @@ export class Truth {
     return bytes !== null && expected !== null && Buffer.compare(expected, bytes) === 0;
   }
 
+  /** Each content of these heights as often as it is on chain. */
+  occurrences(from: number, to: number): ContentName[] {
+    const found: ContentName[] = [];
+    for (let height = from; height <= to; height += 1) {
+      for (const { content } of this.main.chain.tree.at(height)?.transactions ?? []) {
+        const submitted = content === null ? undefined : this.contents.get(content.versionHash);
+        if (submitted !== undefined) found.push(submitted);
+      }
+    }
+    return found;
+  }
+
   /** Contents of the followed branch, by the height of their first block from where the walk begins. */
   mined(): ReadonlyMap<VersionHash, number> {
     const { tree, tip } = this.main.chain;

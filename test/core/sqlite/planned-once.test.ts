@@ -26,8 +26,25 @@ test('a value keeps its type, wherever it stands in a statement', () => {
   expect(database.prepare('SELECT id FROM kept ORDER BY id LIMIT ? OFFSET ?').pluck().all(2, 3)).toEqual([3, 4]);
 });
 
-test('each statement of a durable database is planned when it is prepared, and at no run', () => {
+test('each statement of a durable database is planned once, without the values of its parameters', () => {
   const database = openDurableDatabase(`${temporaryFolder()}/planned.sqlite`);
   onTestFinished(() => void database.close());
   expect(database.prepare('SELECT 1 WHERE 1 = ? LIMIT @most').source).toBe('SELECT 1 WHERE 1 = +? LIMIT +@most');
+});
+
+test('a statement is planned at its first run, and gives its rows as it was told before or after', () => {
+  const database = planningOnce(new Database(':memory:'));
+  onTestFinished(() => void database.close());
+  const plucked = database.prepare('SELECT name FROM later ORDER BY name').pluck();
+  const raw = database.prepare('SELECT name, 1 FROM later ORDER BY name').raw();
+  expect(() => plucked.all()).toThrow('no such table: later');
+  database.exec("CREATE TABLE later (name TEXT); INSERT INTO later VALUES ('a'), ('b')");
+  expect(plucked.all()).toEqual(['a', 'b']);
+  expect([...raw.iterate()]).toEqual([
+    ['a', 1],
+    ['b', 1],
+  ]);
+  const objects = database.prepare('SELECT name FROM later WHERE name = ?');
+  expect(objects.get('b')).toEqual({ name: 'b' });
+  expect(objects.pluck().get('b')).toBe('b');
 });

@@ -12,14 +12,17 @@ const COMPILED =
   fileURLToPath(new URL('../node_modules/.cache/holdfast-compiled', import.meta.url));
 
 /** `npm test -- --quick`: leaves out the files that start servers, browsers, containers or whole processes. */
-const LEFT_OUT =
-  process.env['HOLDFAST_TEST_QUICK'] === '1' ? filesThatStartMore() : new Map<string, readonly string[]>();
+const IS_QUICK = process.env['HOLDFAST_TEST_QUICK'] === '1';
+const LEFT_OUT = IS_QUICK ? filesThatStartMore() : new Map<string, readonly string[]>();
 
 /** Files that measure run by themselves, after the others, one a core: their limits are not those of a crowded machine. */
 const measuring = MEASURING.map((file) => `test/${file}`);
 const leftOut = [...LEFT_OUT.keys()].map((file) => `test/${file}`);
-/** The others wait for servers, clocks and processes in a third of their time: half as many again keep the cores busy. */
-const CROWD = Math.ceil(availableParallelism() * 1.5);
+/**
+ * The others wait for servers, clocks and processes in a third of their time: half as many again keep the cores busy.
+ * A file of the quick ones waits in two thirds of its time.
+ */
+const CROWD = Math.ceil(availableParallelism() * (IS_QUICK ? 3 : 1.5));
 
 export default defineConfig({
   test: {

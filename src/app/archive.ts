@@ -274,7 +274,7 @@ export class Archive implements ArchiveView {
         new RowSalvage(local, catalog, damage, conditions),
         new OrphanSweep(local, catalog, room, conditions, log),
         cacheFill,
-        new UnminedExpiry(catalog, room, poller, conditions, activity),
+        new UnminedExpiry(catalog, room, poller, conditions, Notifier.following(chain.moved, poller.changes)),
       ),
       report: new BackendReport(catalog, room, sites, poller),
     });

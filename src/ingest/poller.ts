@@ -52,7 +52,7 @@ const MAX_WAITING_AGE_SECONDS = 3_600;
 export class Poller {
   readonly #options: PollerOptions;
   readonly #modules: PollerModules;
-  /** Notifies when there is a new blob to fetch, or when the node answers again. */
+  /** Notifies when there is a new blob to fetch, when the node answers again, and when the list names something no more. */
   readonly changes = new Notifier();
   /** Nudged, it makes the next round begin at once: there is a new block. */
   readonly wake = new Notifier();
@@ -280,10 +280,11 @@ export class Poller {
     }
     if (isThorough) {
       const wasCurrent = this.isListCurrent();
+      const hasLess = this.#listed.keys().some((versionHash) => !sweep.found.has(versionHash));
       this.#listed = sweep.found;
       this.#transactions = transactions;
       this.#sweepEndedMs = this.#modules.clock.steadyMs();
-      if (!wasCurrent && this.isListCurrent()) this.changes.notify();
+      if (hasLess || (!wasCurrent && this.isListCurrent())) this.changes.notify();
     } else for (const [versionHash, time] of sweep.found) this.#listed.set(versionHash, time);
   }
 

@@ -1,11 +1,10 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { VersionHash } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
-import { Notifier } from '../core/notifier.ts';
+import type { Notifier } from '../core/notifier.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
 import { LONGEST_SLEEP_MS, type Next, runLoop } from '../core/time/run-loop.ts';
 import type { ChainTip } from '../node/blob-node.ts';
-import type { Activity } from '../view/activity.ts';
 import type { DiskQuota } from './disk-quota.ts';
 
 /** The latest listing of the nodes. */
@@ -24,14 +23,15 @@ export class UnminedExpiry {
   readonly #room: DiskQuota;
   readonly #poller: NodeListing;
   readonly #conditions: ConditionBoard;
-  readonly #walked = new Notifier();
+  readonly #changes: Notifier;
 
-  constructor(catalog: Catalog, room: DiskQuota, poller: NodeListing, conditions: ConditionBoard, activity: Activity) {
+  /** @param changes notifies when the chain moved, and when the list is current or names something no more */
+  constructor(catalog: Catalog, room: DiskQuota, poller: NodeListing, conditions: ConditionBoard, changes: Notifier) {
     this.#catalog = catalog;
     this.#room = room;
     this.#poller = poller;
     this.#conditions = conditions;
-    activity.on('walked', () => this.#walked.notify());
+    this.#changes = changes;
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -40,7 +40,7 @@ export class UnminedExpiry {
       await this.#expire(signal);
       return LONGEST_SLEEP_MS;
     };
-    const policy = { signal, backoff: BACKOFF.local, wake: this.#walked, conditions, blocksReadiness: false };
+    const policy = { signal, backoff: BACKOFF.local, wake: this.#changes, conditions, blocksReadiness: false };
     await runLoop('unmined', step, policy);
   }
 

@@ -3,8 +3,14 @@ import { ArchiveRule } from '../../src/core/blob/archive-rule.ts';
 import { HoldfastError } from '../../src/core/blob/errors.ts';
 import { parseBlockHash } from '../../src/core/blob/ids.ts';
 import { parseSenderScript } from '../../src/core/blob/sender.ts';
+import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
+import { createLogger } from '../../src/core/observability/logger.ts';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
+import { Poller } from '../../src/ingest/poller.ts';
+import { Activity } from '../../src/view/activity.ts';
 import { archiveScene } from '../app/archive-under-test.ts';
 import { FakeBlobNode, GENESIS, NOW_SECONDS } from '../app/fake-blob-node.ts';
+import { openCatalog } from '../catalog/catalog-in-folder.ts';
 import { eventually } from '../e2e/eventually.ts';
 import { readWhole } from '../read-whole.ts';
 import { NEVER, sampleBlob } from '../sample-blobs.ts';
@@ -139,6 +145,26 @@ describe('reading the list', () => {
     await eventually(() => expect(scene.catalog.totals().stored).toBe(2));
     await eventually(() => expect(scene.conditions.all()).toEqual([]));
   });
+});
+
+test('a name that leaves the list is announced to those who wait for it', async () => {
+  const node = new FakeBlobNode();
+  const blob = node.publish(sampleBlob('dropped', 50));
+  const catalog = openCatalog();
+  const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), Date.now);
+  const binding = { boundChain: async () => null, bindTo: async () => {} };
+  const modules = { node, catalog, binding, conditions, activity: new Activity(), clock: SYSTEM_CLOCK };
+  const poller = new Poller({ pollMs: 5, sweepMs: 10, pageEntries: 100 }, modules);
+  const stopping = new AbortController();
+  const running = poller.run(stopping.signal);
+  await eventually(() => expect(poller.isListed(blob.versionHash)).toBe(true));
+  await eventually(() => expect(poller.isListCurrent()).toBe(true));
+  const { notifications } = poller.changes;
+  node.blobs.delete(blob.versionHash);
+  await eventually(() => expect(poller.isListed(blob.versionHash)).toBe(false));
+  expect(poller.changes.notifications).toBe(notifications + 1);
+  stopping.abort();
+  await running;
 });
 
 describe('a name that the last reading of the list did not have', () => {

@@ -1,6 +1,7 @@
 import type { Catalog } from '../../src/catalog/catalog.ts';
 import type { BlockHash } from '../../src/core/blob/ids.ts';
 import type { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
+import { Notifier } from '../../src/core/notifier.ts';
 import type { Logger } from '../../src/core/observability/logger.ts';
 import type { Clock } from '../../src/core/time/clock.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
@@ -63,7 +64,7 @@ export function composeReplication(options: ReplicationOptions, facts: Replicati
       new RowSalvage(local, catalog, damage, conditions),
       new OrphanSweep(local, catalog, room, conditions, log),
       new CacheFill(local, room, catalog, conditions),
-      new UnminedExpiry(catalog, room, poller, conditions, activity),
+      new UnminedExpiry(catalog, room, poller, conditions, new Notifier()),
     ),
     report: new BackendReport(catalog, room, sites, poller),
   });

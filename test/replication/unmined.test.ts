@@ -1,11 +1,14 @@
 import { existsSync } from 'node:fs';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { Catalog } from '../../src/catalog/catalog.ts';
 import { SPOOL } from '../../src/catalog/placement-table.ts';
 import type { WalkedBlock } from '../../src/catalog/walked-block.ts';
 import { parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
+import { Notifier } from '../../src/core/notifier.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { Spooler } from '../../src/ingest/spooler.ts';
+import { UNMINED_KEPT_SECONDS, UnminedExpiry } from '../../src/replication/unmined-expiry.ts';
 import type { VerifiedBlob } from '../../src/verify/verified-blob.ts';
 import { Activity } from '../../src/view/activity.ts';
 import { openCatalog, sighting, spooled } from '../catalog/catalog-in-folder.ts';
@@ -128,6 +131,27 @@ test('a full cache evicts an unmined blob first, with a record of it, and no blo
   ]);
   expect(scene.catalog.unmined.evictions(spam.versionHash)).toMatchObject([{ returnedMs: scene.clock.wallMs }]);
   expect(scene.catalog.replicas.queued('s3')).toBe(2);
+});
+
+test('an old blob that no block has is evicted as soon as the list names it no more', async () => {
+  const { catalog, replication, conditions, spool, store } = await replicationScene({ backends: [] });
+  walk(catalog);
+  const blob = sampleBlob('old', 500);
+  await spool(blob, unmined);
+  let isListed = true;
+  const tip = { height: 101, hash: hash(101), medianTimeSeconds: LATER + UNMINED_KEPT_SECONDS + 1, syncing: false };
+  const changes = new Notifier();
+  const listing = { state: { tip }, isListed: () => isListed };
+  const stopping = new AbortController();
+  const running = new UnminedExpiry(catalog, replication.room, listing, conditions, changes).run(stopping.signal);
+  await nextTurn();
+  expect(await store.stat(blob, NEVER)).not.toBeNull();
+  isListed = false;
+  changes.notify();
+  // The loop looks again by itself after half a minute.
+  await expect.poll(() => store.stat(blob, NEVER), { timeout: 15_000 }).toBeNull();
+  stopping.abort();
+  await running;
 });
 
 test('a blob that no block has is not written through to a backend where there is no room', async () => {

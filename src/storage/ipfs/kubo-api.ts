@@ -14,7 +14,7 @@ const MAX_STAT_BYTES = 4_096;
 /** Some 70 characters each, in the address of one request. */
 const CIDS_AT_ONCE = 64;
 const putAnswer = z.object({ Key: z.string() });
-const statAnswer = z.object({ Size: z.int() });
+const statAnswer = z.object({ Size: z.int().nonnegative() });
 const pinLine = z.object({ Cid: z.string() });
 const removedLine = z.object({ Error: z.string().optional() });
 const versionAnswer = z.object({ Version: z.string() });

@@ -31,8 +31,13 @@ export function pageOf(answer: ListObjectsV2CommandOutput, prefix: string, after
   }
   const objects: ListedObject[] = [];
   for (const { Key, Size } of answer.Contents ?? []) {
-    if (Key === undefined || Size === undefined) throw new NotS3Answer('a listed object without key or size');
+    if (Key === undefined || !isSize(Size)) throw new NotS3Answer('a listed object without key or size');
     objects.push({ key: Key.slice(prefix.length), sizeBytes: Size });
   }
   return { objects, more: answer.IsTruncated === true ? (answer.NextContinuationToken ?? null) : null };
+}
+
+/** The SDK reads a size that is no number as NaN. */
+export function isSize(size: number | undefined): size is number {
+  return Number.isSafeInteger(size) && Number(size) >= 0;
 }

@@ -3,6 +3,7 @@ import { putOptions } from './put-options.ts';
 import type { Sdk } from './s3-client.ts';
 import { answerOf, NotS3Answer } from './s3-error.ts';
 import type { S3Options } from './s3-options.ts';
+import { isSize } from './s3-page.ts';
 
 /** Access of an upload to its bucket. */
 export interface UploadAccess {
@@ -188,7 +189,7 @@ async function partsOf(
       ),
     );
     for (const { PartNumber, ETag, Size } of page.Parts ?? []) {
-      if (PartNumber !== undefined && ETag !== undefined && Size !== undefined)
+      if (isSize(PartNumber) && ETag !== undefined && isSize(Size))
         parts.set(PartNumber, { etag: ETag, sizeBytes: Size });
     }
     isMore = page.IsTruncated === true && page.NextPartNumberMarker !== after;

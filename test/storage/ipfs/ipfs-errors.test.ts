@@ -83,6 +83,14 @@ describe('an IPFS store tells what Kubo says', () => {
     expect((await errorOf(page.store.get(nameOf(BLOB), NEVER))).code).toBe('storage/not-kubo');
   });
 
+  test('a block of fewer than no bytes is no answer of Kubo', async () => {
+    const pin = `${JSON.stringify({ Cid: CID })}\n`;
+    const { store } = await against((one, r) =>
+      one.path.endsWith('pin/ls') ? void r.writeHead(200).end(pin) : json(r, 200, { Key: CID, Size: -1 }),
+    );
+    expect((await errorOf(store.stat(nameOf(BLOB), NEVER))).code).toBe('storage/not-kubo');
+  });
+
   test('a web page with 200 is no answer of Kubo', async () => {
     const { store } = await against((_, r) => html(r, 200));
     for (const work of [

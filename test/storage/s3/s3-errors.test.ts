@@ -375,6 +375,13 @@ describe('an S3 store before a server that', () => {
     },
   );
 
+  test.each(['many', '-1', '1.5', '20\u0010'])('lists an object of %j bytes: a fault', async (size) => {
+    const listed = `<Contents><Key>blobs/${BLOB.hashType}/${BLOB.versionHash}</Key><Size>${size}</Size></Contents>`;
+    const page = `<ListBucketResult><KeyCount>1</KeyCount>${listed}</ListBucketResult>`;
+    const { store } = await against((_, r) => void r.writeHead(200).end(page));
+    expect((await errorOf(Array.fromAsync(listBlobs(store, NEVER)))).code).toBe('storage/not-s3');
+  });
+
   test('gives the same page for ever, as a cache that leaves the query out does: a listing ends with a fault', async () => {
     const page = '<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>2</NextContinuationToken>';
     const { store, asked } = await against((_, r) => void r.writeHead(200).end(`${page}</ListBucketResult>`));

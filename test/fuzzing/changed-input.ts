@@ -48,7 +48,7 @@ function changed(
     case 5:
       return Buffer.concat([before, inside, inside, behind]);
     case 6:
-      return random.chance(0.3) ? Buffer.from(before) : Buffer.concat([before, behind]);
+      return Buffer.concat([before, behind.subarray(random.between(0, behind.length))]);
     case 7: {
       const other = random.pick(others);
       const from = random.between(0, other.length);

@@ -23,7 +23,7 @@ const SHORT_RUNS = 150;
 const HANG_MS = 30_000;
 /** Inputs between two looks at the coverage: a look costs some tens of milliseconds. */
 const BATCH = { least: 64, most: 2_048 };
-const PROGRESS = 50_000;
+const PROGRESS = 20_000;
 const MAX_FAULTS = 20;
 
 /** Runs the corpus, then changed inputs: the same ones each time, then others. */
@@ -35,8 +35,8 @@ export async function explore(target: FuzzTarget): Promise<void> {
     if (LONG_RUNS !== undefined) await guided(target, runner, pool, Number(LONG_RUNS));
     else {
       for (const seed of [target.name, String(Date.now())]) {
-        const random = new SeededRandom(seed);
-        for (let run = 0; run < SHORT_RUNS; run += 1) await runner.run(changedOf(target, pool, random));
+        const changes = new Changes(target, seed);
+        for (let run = 0; run < SHORT_RUNS; run += 1) await runner.run(changes.next(pool));
       }
     }
   } finally {
@@ -53,11 +53,24 @@ function corpusOf(name: string): Uint8Array[] {
   return lines.filter((line) => line !== '').map((line) => Buffer.from(line, 'base64'));
 }
 
-function changedOf({ words = [] }: FuzzTarget, pool: readonly Uint8Array[], random: SeededRandom): Uint8Array {
-  // The newest inputs lead on most often.
-  const newest = random.chance(0.4) ? pool.slice(-Math.ceil(pool.length / 8)) : pool;
-  const own = words.map((word) => Buffer.from(word, 'latin1'));
-  return changedInput(random.pick(newest), pool, own, random);
+/** Makes inputs out of others. */
+class Changes {
+  readonly #words: readonly Uint8Array[];
+  readonly #random: SeededRandom;
+
+  constructor({ words = [] }: FuzzTarget, seed: string) {
+    this.#words = words.map((word) => Buffer.from(word, 'latin1'));
+    this.#random = new SeededRandom(seed);
+  }
+
+  next(pool: readonly Uint8Array[]): Uint8Array {
+    const random = this.#random;
+    // The newest inputs lead on most often.
+    const first = random.chance(0.4) ? Math.floor(pool.length * 0.9) : 0;
+    const input = pool[random.between(first, pool.length - 1)];
+    if (input === undefined) throw new RangeError('There is no input to change.');
+    return changedInput(input, pool, this.#words, random);
+  }
 }
 
 /** Runs inputs one by one, and notes every fault with the input that shows it. */
@@ -117,7 +130,7 @@ async function endsInTime(work: Promise<void> | void): Promise<void> {
 /** Keeps inputs that make more code run, and changes them further. */
 async function guided(target: FuzzTarget, runner: Runner, pool: Uint8Array[], runs: number): Promise<void> {
   const reached = new CodeReached(target.folders);
-  const random = new SeededRandom(`${target.name} ${Date.now()}`);
+  const changes = new Changes(target, `${target.name} ${Date.now()}`);
   const begun = performance.now();
   const tell = (done: number) => {
     const seconds = Math.round((performance.now() - begun) / 1_000);
@@ -132,7 +145,7 @@ async function guided(target: FuzzTarget, runner: Runner, pool: Uint8Array[], ru
     reached.keep(reached.look());
     let size = BATCH.least;
     for (let done = 0, told = 0; done < runs; ) {
-      const batch = Array.from({ length: Math.min(size, runs - done) }, () => changedOf(target, pool, random));
+      const batch = Array.from({ length: Math.min(size, runs - done) }, () => changes.next(pool));
       const found = await finders(batch, runner, reached);
       pool.push(...found);
       done += batch.length;
@@ -140,6 +153,8 @@ async function guided(target: FuzzTarget, runner: Runner, pool: Uint8Array[], ru
       if (done - told < PROGRESS) continue;
       told = done;
       tell(done);
+      // A search that is cut short leaves its corpus too.
+      writeCorpus(target.name, pool.slice(target.seeds.length));
     }
     tell(runs);
     reached.forget();

@@ -10,6 +10,7 @@ import { FakeChainView } from '../http/fake-chain-view.ts';
 import { archiveRoutes, testOptions } from '../http/harness.ts';
 import { claim } from './claims.ts';
 import { explore } from './explore.ts';
+import { withLength } from './in-process-server.ts';
 
 const view = new FakeArchiveView();
 const chain = new FakeChainView();
@@ -128,7 +129,10 @@ function checkAnswer({ status, headers, body }: ReturnType<typeof answersIn>[num
 async function run(input: Uint8Array): Promise<void> {
   const reason = REASONS[(input[0] ?? 0) % REASONS.length] ?? null;
   view.reading = reason && (async () => ({ kind: 'unavailable', reason, message: 'Later.', retryAfterSeconds: 1 }));
-  for (const answer of answersIn(await exchange(input.subarray(2), (input[1] ?? 0) % 32))) checkAnswer(answer);
+  const how = input[1] ?? 0;
+  const text = Buffer.from(input.subarray(2)).toString('latin1');
+  const sent = Buffer.from(how >= 128 ? text : withLength(text), 'latin1');
+  for (const answer of answersIn(await exchange(sent, how % 32))) checkAnswer(answer);
   const [reported] = options.reported.splice(0);
   if (reported !== undefined) throw reported.error;
   view.asked.length = 0;
@@ -152,6 +156,7 @@ const [{ txid = '', blockHash = '' } = {}] = MINED;
 const SEEDS = [
   get(`/v1/blobs/${HASH}`),
   get(`/v1/blobs/${HASH}`, 'Range: bytes=0-9'),
+  get(`/v1/blobs/${HASH}`, 'Range: bytes=290-400'),
   get(`/v1/blobs/${HASH}`, 'Range: bytes=0-3,5-9'),
   get(`/v1/blobs/${HASH}`, `If-None-Match: "keccak256:${HASH}"`, 'If-Range: "a"', 'Accept: text/html;q=0.5, */*;q=0.1'),
   request(`HEAD /v1/blobs/${HASH}`),

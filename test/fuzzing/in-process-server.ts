@@ -124,11 +124,27 @@ function isWholeRequest(text: string): boolean {
   return !/\r\ntransfer-encoding: *chunked/i.test(text.slice(0, end + 2)) || text.endsWith('0\r\n\r\n');
 }
 
-/** Answers in an input, after two bytes that the target reads: `%%` lines are between them. */
+const RAW = 0x80;
+
+/**
+ * Reads the answers of an input, which begin after two bytes. The target reads the first one. The second one tells the
+ * size of pieces, and whether a length stays as it is. Otherwise it follows its body, so that changed bodies are read.
+ */
 export function scriptOf(input: Uint8Array): Script {
+  const how = input[1] ?? 0;
   const text = Buffer.from(input.subarray(2)).toString('latin1');
-  const answers = text.split(NEXT_ANSWER).map((answer) => Buffer.from(answer, 'latin1'));
-  return { answers, pieceBytes: (input[1] ?? 0) % 32 };
+  const answers = text
+    .split(NEXT_ANSWER)
+    .map((answer) => Buffer.from(how >= RAW ? answer : withLength(answer), 'latin1'));
+  return { answers, pieceBytes: how % 32 };
+}
+
+/** The message with the length of all that follows its headers. Without a body it stays as it is, as after HEAD. */
+export function withLength(message: string): string {
+  const end = message.indexOf('\r\n\r\n') + 4;
+  if (end < 4 || end === message.length) return message;
+  const head = message.slice(0, end).replace(/(\r\ncontent-length: *)\d+/i, `$1${message.length - end}`);
+  return `${head}${message.slice(end)}`;
 }
 
 /** An input: the number of an operation, the size of pieces, and answers. */

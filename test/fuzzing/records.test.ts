@@ -188,7 +188,10 @@ async function run(input: Uint8Array): Promise<void> {
   await outcomeOf(async () => await KINDS[(input[0] ?? 0) % KINDS.length]?.(text, bytes));
 }
 
-const SEEDS = [
+const inputOf = (kind: number, document: string | Uint8Array) =>
+  Buffer.concat([Buffer.of(kind), Buffer.from(document)]);
+
+const SOUND = [
   encodeOccurrenceRecord(RECORD),
   JSON.stringify({ records: [RECORD] }),
   JSON.stringify(ATTESTED),
@@ -205,7 +208,17 @@ const SEEDS = [
   `9:${RECORD.blockHash}`,
   `occurrences/${hashType}/${versionHash}/${RECORD.txid}-0.json`,
   craftBlock([craftTransaction({ version: 137, scripts: [commitment(decodeHex(versionHash))] })]),
-].map((seed, kind) => Buffer.concat([Buffer.of(kind), typeof seed === 'string' ? Buffer.from(seed) : seed]));
+].map((seed, kind) => inputOf(kind, seed));
+
+/** Signed, and changed afterwards. */
+const FORGED = { ...ATTESTED, statement: { ...ATTESTED.statement, unclear: 2 } };
+const SEEDS = [
+  ...SOUND,
+  inputOf(2, JSON.stringify(FORGED)),
+  inputOf(3, JSON.stringify({ one: ATTESTED, other: FORGED })),
+  inputOf(4, JSON.stringify({ ...RECEIPT, statement: { ...RECEIPT.statement, height: 10 } })),
+  inputOf(11, Buffer.from('other bytes')),
+];
 
 const WORDS = [
   '"statement":',

@@ -141,6 +141,7 @@ const other = httpAnswer('200 OK', ETAG, 'other bytes');
 const copied = xml('<CopyObjectResult><ETag>"e"</ETag></CopyObjectResult>');
 
 const SEEDS = [
+  inputOf(17, [page(''), written, object, deleted]),
   inputOf(0, [object]),
   inputOf(0, [missing]),
   inputOf(0, [chunkedAnswer('200 OK', ETAG, ['ab', 'cd'])], 3),
@@ -190,7 +191,6 @@ const SEEDS = [
     xml('<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled></ObjectLockConfiguration>'),
   ]),
   inputOf(16, [error('404 Not Found', 'ObjectLockConfigurationNotFoundError')]),
-  inputOf(17, [page(''), written, object, deleted]),
 ];
 
 const WORDS = [

@@ -1,9 +1,9 @@
-import { setImmediate as letOthersWork, setTimeout as moment } from 'node:timers/promises';
+import { setImmediate as letOthersWork } from 'node:timers/promises';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { CopiedKind } from '../catalog/copy-table.ts';
 import { HoldfastError, messageOf } from '../core/blob/errors.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
-import type { Notifier } from '../core/notifier.ts';
+import { Notifier } from '../core/notifier.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
 import { type LoopPolicy, runLoop, type Step } from '../core/time/run-loop.ts';
 import { isOfTheStore, StorageError } from '../storage/errors.ts';
@@ -139,8 +139,7 @@ export class CopyWorker<P extends CopyPlace, M extends Move> {
       notifications: 0,
       wait: async (ms: number) => {
         if (changes.notifications === seen) await changes.wait(ms, signal);
-        // Only the signal ends the pause with an error, and the loop itself looks at the signal afterwards.
-        if (changes.notifications !== seen) await moment(LINGER_MS, undefined, { signal }).catch(() => {});
+        if (changes.notifications !== seen) await new Notifier().wait(LINGER_MS, signal);
       },
     };
     const round = async () => {

@@ -6,6 +6,7 @@ import { type BlockHash, parseBlockHash } from '../../src/core/blob/ids.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { Notifier } from '../../src/core/notifier.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
+import { hurry } from '../hurried-time.ts';
 
 const GENESIS = hashOf('a', 0);
 const SILENT = new Error('It does not answer.');
@@ -82,6 +83,7 @@ class Words {
 }
 
 function scene(walked: Branch, nodes: readonly Branch[], nodeBranches = new Words({})) {
+  hurry();
   const chain = {
     nodeBranches,
     get state() {

@@ -5,6 +5,7 @@ import type { FetchOutcome, ListedBlob } from '../../src/node/blob-node.ts';
 import { archiveScene } from '../app/archive-under-test.ts';
 import { FakeBlobNode, NOW_SECONDS } from '../app/fake-blob-node.ts';
 import { eventually } from '../e2e/eventually.ts';
+import { hurry } from '../hurried-time.ts';
 import { readWhole } from '../read-whole.ts';
 import { NEVER, sampleBlob } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -62,6 +63,7 @@ describe('fetching', () => {
   });
 
   test('a blob whose answer breaks the request is asked for alone, and holds up none of those it was asked with', async () => {
+    hurry();
     const scene = await archiveScene();
     const poison = sampleBlob('poison', 77);
     const good = Array.from({ length: 20 }, (_, index) => sampleBlob(`good ${index}`, 100));
@@ -118,6 +120,7 @@ describe('fetching', () => {
   });
 
   test('blobs whose requests hang keep one slot at most from those that never failed', async () => {
+    hurry();
     const scene = await archiveScene({ requests: 2 });
     const hanging = Array.from({ length: 3 }, (_, index) => large(`hanging ${index}`));
     for (const blob of hanging) scene.node.publish(blob, NOW_SECONDS - 100);

@@ -12,6 +12,7 @@ import { archiveScene } from '../app/archive-under-test.ts';
 import { FakeBlobNode, GENESIS, NOW_SECONDS } from '../app/fake-blob-node.ts';
 import { openCatalog } from '../catalog/catalog-in-folder.ts';
 import { eventually } from '../e2e/eventually.ts';
+import { hurry } from '../hurried-time.ts';
 import { readWhole } from '../read-whole.ts';
 import { NEVER, sampleBlob } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -133,6 +134,7 @@ describe('reading the list', () => {
   });
 
   test('a page that fails in the middle is told, and the list is read again', async () => {
+    hurry();
     const scene = await archiveScene({ pageEntries: 1 });
     const listed = [scene.node.publish(sampleBlob('a', 50)), scene.node.publish(sampleBlob('b', 50))];
     let failures = 0;
@@ -169,6 +171,7 @@ test('a name that leaves the list is announced to those who wait for it', async 
 
 describe('a name that the last reading of the list did not have', () => {
   async function quietScene() {
+    hurry();
     const scene = await archiveScene({ sweepMs: 600_000 });
     scene.start();
     const unknown = { versionHash: sampleBlob('unknown', 1).versionHash, hashType: null };

@@ -20,7 +20,7 @@ import { type Asked, misbehavingServer, object, s3Error } from '../storage/misbe
 import { replicationScene } from './replication-scene.ts';
 
 /** Delay of each answer: the pace is the server's then, and not that of the machine that runs the test. */
-const LATENCY_MS = 20;
+const LATENCY_MS = 5;
 const LARGE_BYTES = 60_000;
 /** Longer than the first rest of an object that a backend refuses. */
 const REST_MS = longestBackoffMs({ ...BACKOFF.refused, maxMs: BACKOFF.refused.firstMs });
@@ -134,7 +134,7 @@ test('blobs that a server cannot take or read keep none of the others: half of t
   expect(OBJECTS.filter((blob) => poisoned.objects.has(keyOf(blob)))).toEqual([]);
 
   // One object: rests, is written again, and counts then.
-  await poisoned.areThere(OBJECTS, poisoned.passRest, 500);
+  await poisoned.areThere(OBJECTS, poisoned.passRest, 100);
   // A prefix and a class of sizes: told, each with its number, while the backend is in use.
   const { replication, conditions } = poisoned;
   expect(replication.status()).toMatchObject([{ id: 's3', state: 'good' }]);
@@ -145,13 +145,13 @@ test('blobs that a server cannot take or read keep none of the others: half of t
       expect(told).toMatchObject([{ blocksReadiness: false }]);
       expect(told[0]?.message).toMatch(new RegExp(`^${PREFIX.length + LARGE.length} blobs `));
     },
-    { timeout: 30_000, interval: 500 },
+    { timeout: 30_000, interval: 100 },
   );
   expect([PREFIX, LARGE].flat().filter((blob) => poisoned.objects.has(keyOf(blob)))).toEqual([]);
 
   poisoned.refusing.isOn = false;
   poisoned.catalog.replicas.tryAgainNow();
-  await poisoned.areThere([...PREFIX, ...LARGE], poisoned.passRest, 500);
+  await poisoned.areThere([...PREFIX, ...LARGE], poisoned.passRest, 100);
   const all = HEALTHY.length + OBJECTS.length + PREFIX.length + LARGE.length;
   const isWhole = () => {
     expect(poisoned.catalog.totals()).toMatchObject({ stored: all });

@@ -15,6 +15,7 @@ import { occurrenceKey } from '../../src/verify/occurrence-record.ts';
 import { FakeBlobNode } from '../app/fake-blob-node.ts';
 import { HandClock, openCatalog } from '../catalog/catalog-in-folder.ts';
 import { eventually } from '../e2e/eventually.ts';
+import { hurry } from '../hurried-time.ts';
 import { MemoryStore, pathOf } from '../storage/memory-store.ts';
 import { commitment, craftBlock, craftTransaction, doubleSha } from '../verify/craft.ts';
 
@@ -86,6 +87,7 @@ async function rawBlock(hash: BlockHash): Promise<Uint8Array> {
 
 /** A block whose three contents are held and whose records are due, and a keeper that has not begun. */
 function scene() {
+  hurry();
   const clock = new HandClock();
   const catalog = openCatalog({ clock });
   const store = new MemoryRecords();

@@ -12,6 +12,7 @@ import type { DiskQuotaOptions } from '../../src/replication/disk-quota.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
 import { RehashRule, type UnverifiedBlob, type VerifiedBlob, verifyBlob } from '../../src/verify/verified-blob.ts';
 import { MIGRATIONS } from '../catalog/catalog-in-folder.ts';
+import { hurry } from '../hurried-time.ts';
 import { HASHER, NEVER } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { composeReplication } from './compose-replication.ts';
@@ -31,10 +32,11 @@ export interface ReplicationSetup {
   readonly allowsCustom?: boolean;
 }
 
-/** The replication room on a real folder and catalog, with clocks that a test moves. */
+/** The replication room on a real folder and catalog, with clocks that a test moves, and with rests that are hurried. */
 export async function replicationScene(setup: ReplicationSetup) {
   const { backends, mode = 'cache', budgetBytes = null, bytesPerSecond = null, chain = null } = setup;
   const { allowsCustom: isAllowed = true } = setup;
+  hurry();
   const clock = { wallMs: 1_790_000_000_000, steadyMs: 1_000_000 };
   const nowMs = () => clock.wallMs;
   const time: Clock = { wallMs: nowMs, steadyMs: () => clock.steadyMs };

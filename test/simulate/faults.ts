@@ -35,15 +35,17 @@ export class Faults {
     this.#simulation = simulation;
   }
 
-  begin(event: PlannedEvent): void {
+  /** false: it is over at once. */
+  begin(event: PlannedEvent): boolean {
     const { plan, time } = this.#simulation;
     const random = new SeededRandom(`event ${plan.seed} ${event.number}`);
     this.#simulation.note(`event ${event.number} ${event.kind}`);
     this.#pair(event.kind);
     const end = this.#perform(event, random);
-    if (end === null) return;
+    if (end === null) return false;
     this.#endings.set(event.number, { kind: event.kind, end });
     time.after(event.forMs, 'world', () => this.#end(event.number));
+    return true;
   }
 
   endAll(): void {

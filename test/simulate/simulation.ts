@@ -12,7 +12,7 @@ import { Comparisons } from './comparisons.ts';
 import type { Pair } from './coverage.ts';
 import { Faults } from './faults.ts';
 import { Invariants } from './invariants.ts';
-import { DAY_MS, HOUR_MS, type Plan } from './plan.ts';
+import { DAY_MS, HOUR_MS, type Plan, type PlannedEvent } from './plan.ts';
 import { SeededRandom } from './random.ts';
 import { BEGIN_SECONDS, Branch, FIRST_HEIGHT } from './simulated-chain.ts';
 import { SimulatedDisk } from './simulated-disk.ts';
@@ -205,34 +205,48 @@ export class Simulation {
     this.time.after(SCRUB_AT_MS, 'world', () => void this.#scrubDaily());
     for (const event of this.plan.events) {
       this.time.after(event.atMs, 'world', () => {
-        this.#invariants.beforeFault();
-        this.#faults.begin(event);
+        this.begin(event);
       });
     }
-    await this.#until(endMs);
+    await this.until(endMs);
     if (this.#violation === null) {
       this.#faults.endAll();
       this.note('all faults have ended');
-      await this.#until(endMs + MORE_BLOBS_MS);
+      await this.until(endMs + MORE_BLOBS_MS);
       this.#isQuiet = true;
-      await this.#until(endMs + WHOLE_WITHIN_MS / 2);
+      await this.until(endMs + WHOLE_WITHIN_MS / 2);
       this.#isScrubbed = true;
       void this.#invariants.scrubTwice();
-      await this.#until(endMs + WHOLE_WITHIN_MS);
+      await this.until(endMs + WHOLE_WITHIN_MS);
       if (this.#violation === null) this.#invariants.checkWhole();
       // A start deletes files that the catalog does not have.
       this.stop(RESTART_MS);
-      await this.#until(endMs + WHOLE_WITHIN_MS + SWEPT_WITHIN_MS);
+      await this.until(endMs + WHOLE_WITHIN_MS + SWEPT_WITHIN_MS);
       if (this.#violation === null) this.#invariants.checkBooks();
     }
     const simulatedMs = this.time.steadyMs - beganMs;
-    await this.#end();
+    this.end();
     return {
       ...{ violation: this.#violation, digest: this.#digest.digest('hex'), events: this.time.ran, simulatedMs },
       blocks: this.truth.main.chain.tip.height - FIRST_HEIGHT + 1,
       blobs: this.#labels,
       pairs: this.#faults.pairs,
     };
+  }
+
+  get violation(): Violation | null {
+    return this.#violation;
+  }
+
+  /** An event happens now. false: it is over at once. */
+  begin(event: PlannedEvent): boolean {
+    this.#invariants.beforeFault();
+    return this.#faults.begin(event);
+  }
+
+  /** One scrub, as on each day. */
+  async scrub(): Promise<void> {
+    if (this.life !== null) await this.#invariants.scrub();
   }
 
   /** The process begins; one that ends by itself is begun again. */
@@ -354,7 +368,7 @@ export class Simulation {
 
   async #scrubDaily(): Promise<void> {
     this.time.after(DAY_MS, 'world', () => void this.#scrubDaily());
-    if (!this.#isScrubbed && this.life !== null) await this.#invariants.scrub();
+    if (!this.#isScrubbed) await this.scrub();
   }
 
   #mineOn(): void {
@@ -369,27 +383,35 @@ export class Simulation {
     const { steadyMs } = this.time;
     this.#calm?.expectBlock(steadyMs, steadyMs + afterSeconds * 1_000, hasBlobs);
     this.time.after(afterSeconds * 1_000, 'world', () => {
-      const { main } = this.truth;
-      this.#invariants.beforeBlock(afterSeconds);
-      if (hasBlobs && !this.#isQuiet) {
+      this.mine(afterSeconds, (main) => {
+        if (!hasBlobs || this.#isQuiet) return;
         for (let chance = blobsPerBlock; chance > 0; chance -= 1) if (random.chance(chance)) this.submit(main);
-      }
-      const { height, hash } = main.mine(afterSeconds);
-      this.note(`block ${height} ${hash.slice(0, 8)}`);
-      for (const node of this.nodes) if (node.branch === main) node.notify();
-      this.#invariants.afterBlock();
+      });
       this.#mineOn();
     });
   }
 
-  async #until(endMs: number): Promise<void> {
+  /** The next block of the network comes with what is published now, and clients ask about something. */
+  mine(afterSeconds: number, publish: (main: Branch) => void = () => undefined): void {
+    const { main } = this.truth;
+    this.#invariants.beforeBlock(afterSeconds);
+    publish(main);
+    const { height, hash } = main.mine(afterSeconds);
+    this.note(`block ${height} ${hash.slice(0, 8)}`);
+    for (const node of this.nodes) if (node.branch === main) node.notify();
+    this.#invariants.afterBlock();
+  }
+
+  /** Runs up to that moment, or until something else is so. Compares the claims after each event. */
+  async until(endMs: number, isEnough: () => boolean = () => false): Promise<void> {
     await this.time.runUntil(endMs, () => {
       if (this.#violation === null) this.#invariants.afterEvent();
-      return this.#violation === null;
+      return this.#violation === null && !isEnough();
     });
   }
 
-  async #end(): Promise<void> {
+  /** Ends both archivers, and removes their folders. */
+  end(): void {
     this.#invariants.forgetLife();
     this.kill(false);
     this.killOther();

@@ -32,9 +32,10 @@ export class Routine {
     this.maintenance = modules.maintenance;
   }
 
-  /** Fetches something through every backend, and asks how much room is there. */
+  /** Fetches something through every backend, asks how much room is there, and looks again at what an audit missed. */
   async lookAtBackends(signal: AbortSignal): Promise<void> {
     await this.#modules.replication.lookAtRoom(signal);
     await this.canary.run(signal);
+    await this.audit.lookAgain(signal);
   }
 }

@@ -65,7 +65,7 @@ function notLooked(fault: string, backend: string): StorageError {
     {
       details: { backend },
       retryable: true,
-      hint: 'Let holdfast list that backend and read there; what is missing is not noticed meanwhile. It is tried again the next day.',
+      hint: 'Let holdfast list that backend and read there; what is missing is not noticed meanwhile. Holdfast tries again every hour.',
     },
   );
 }

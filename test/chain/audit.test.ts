@@ -5,7 +5,11 @@ import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import type { Catalog } from '../../src/catalog/catalog.ts';
 import { type AuditFacts, auditChain } from '../../src/chain/audit.ts';
+import { ChainAudit } from '../../src/chain/chain-audit.ts';
 import { parseBlockHash, parseTxId, parseVersionHash } from '../../src/core/blob/ids.ts';
+import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
+import { createLogger } from '../../src/core/observability/logger.ts';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { openCatalog, spooled } from '../catalog/catalog-in-folder.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
@@ -234,6 +238,27 @@ describe('the audit', () => {
     expect(occurrences).toMatchObject({ custom: 20_000, pending: 0 });
     // A list of as many names takes seven MiB.
     expect([looks > 10, grownBytes < 2_097_152]).toEqual([true, true]);
+  });
+
+  test('the condition of an incomplete audit ends with the next look after the blobs are stored, without more evidence', async () => {
+    const catalog = walk(openCatalog(), [['late']]);
+    catalog.copies.useBackends(['local']);
+    const conditions = new ConditionBoard(createLogger('silent', { write: () => {} }), Date.now);
+    const chainAudit = new ChainAudit(
+      catalog,
+      { state: { tip: null } },
+      { finalHeight: 100 },
+      conditions,
+      SYSTEM_CLOCK,
+    );
+    await chainAudit.run(NEVER);
+    await chainAudit.lookAgain(NEVER);
+    expect(conditions.all()).toMatchObject([{ code: 'audit/incomplete' }]);
+    store(catalog, ['late']);
+    await chainAudit.lookAgain(NEVER);
+    expect(conditions.all()).toEqual([]);
+    expect(chainAudit.tally).toMatchObject({ stored: 1, pending: 0 });
+    expect(catalog.evidence.below('audits', '', 10)).toHaveLength(1);
   });
 
   test('an abort stops the audit', async () => {

@@ -12,7 +12,7 @@ export interface Task {
   readonly schedule: string;
   /**
    * Runs the task once.
-   * @throws any error; the task runs again at its next time
+   * @throws any error; the task runs again after an hour, or at its next time if that comes before
    */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -31,6 +31,8 @@ export interface ScheduleModules {
 
 /** Largest random delay of a task in milliseconds. */
 const JITTER_MS = 60_000;
+/** A task of once a day that failed is not left undone for a day. */
+const REPEAT_MS = 3_600_000;
 
 /** State of one task, for metrics. */
 export interface TaskState extends TaskRun {
@@ -39,7 +41,7 @@ export interface TaskState extends TaskRun {
 }
 
 /**
- * Runs each task at its times, never two runs of one task at once. A time that passed while the process was down is
+ * Runs each task at its times, never two runs of one task at once. A failed task is repeated after an hour. A time that passed while the process was down is
  * made up for soon after the start. The ledger keeps the last start of each task.
  */
 export class Schedule {
@@ -72,7 +74,8 @@ export class Schedule {
     const step = async (): Promise<Next> => {
       // After the clock was set back, times ahead of it have not happened.
       const untilMs = clock.wallMs();
-      const isDue = time.wasDue(Math.min(since ?? this.#begin(task), untilMs), untilMs);
+      const wasDue = time.wasDue(Math.min(since ?? this.#begin(task), untilMs), untilMs);
+      const isDue = wasDue || this.#isToRepeat(task, untilMs);
       since = untilMs;
       if (!isDue) return LONGEST_SLEEP_MS;
       await wait(random() * JITTER_MS, signal);
@@ -103,6 +106,11 @@ export class Schedule {
     if (last.outcome !== 'running' && last.outcome !== 'interrupted') return last.begunMs;
     log.info({ task: name }, 'a task was interrupted and is done again');
     return 0;
+  }
+
+  #isToRepeat({ name }: Task, nowMs: number): boolean {
+    const last = this.#modules.ledger.find(name);
+    return last?.outcome === 'failed' && nowMs - last.begunMs >= REPEAT_MS;
   }
 
   async #once({ name, run }: Task, signal: AbortSignal): Promise<void> {

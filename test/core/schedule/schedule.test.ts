@@ -132,6 +132,24 @@ describe('a scheduled task', () => {
     expect(ended.at(-1)).toEqual(['look', null]);
     expect(ledger.find('look')?.outcome).toBe('succeeded');
   });
+
+  test('a task of once a day that failed is repeated after an hour, also over a restart, until it succeeds', async () => {
+    const time = new SteppedTime();
+    const { task, at } = noting(time, '10 12 * * *', async () => {
+      if (at.length < 3) throw new Error('the disk is away');
+    });
+    const first = start([task], { time });
+    await time.pass(60 * MINUTE_MS);
+    expect(at).toHaveLength(1);
+    await time.pass(15 * MINUTE_MS);
+    expect(at).toHaveLength(2);
+    await first.stop();
+    const { ended } = start([task], { time, ledger: first.ledger });
+    await time.pass(62 * MINUTE_MS);
+    expect(ended).toEqual([['look', null]]);
+    await time.pass(180 * MINUTE_MS);
+    expect(at).toHaveLength(3);
+  });
 });
 
 describe('times that passed while the process was down', () => {

@@ -34,8 +34,9 @@ export class Routine {
 
   /** Fetches something through every backend, asks how much room is there, and looks again at what an audit missed. */
   async lookAtBackends(signal: AbortSignal): Promise<void> {
-    await this.#modules.replication.lookAtRoom(signal);
     await this.canary.run(signal);
     await this.audit.lookAgain(signal);
+    // Last, for a disk that does not answer ends it.
+    await this.#modules.replication.lookAtRoom(signal);
   }
 }

@@ -136,6 +136,12 @@ export class DiskQuota {
     this.#lookedMs = Number.NEGATIVE_INFINITY;
   }
 
+  /** Looks at the disk and tells whether it is nearly full, also where nothing is written for long. */
+  async lookAtDisk(): Promise<void> {
+    this.freed();
+    await this.#look(0);
+  }
+
   /** Claims room for a blob that need not be here: only older blobs that are stored elsewhere give way to it. */
   claimSpare(bytes: number, signal: AbortSignal): Promise<boolean> {
     return this.withoutEviction(() => this.#claimSpare(bytes, signal));

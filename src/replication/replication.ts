@@ -85,9 +85,10 @@ export class Replication {
     return room.isCache ? sites : [localHolding(local), ...sites];
   }
 
-  /** Asks every backend in use how much room it has. */
+  /** Asks every backend in use, and the disk, how much room there is. */
   async lookAtRoom(signal: AbortSignal): Promise<void> {
     await Promise.all(this.sites.map((site) => site.lookAtRoom(signal)));
+    await this.room.lookAtDisk();
   }
 
   status(): BackendStatus[] {

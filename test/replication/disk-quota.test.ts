@@ -43,6 +43,25 @@ test('a disk that fills within one look is neither filled past its reserve nor u
   expect(conditions.all().map(({ code }) => code)).toContain('disk/nearly-full');
 });
 
+test('a disk that others fill is told at the next look, where no blob is written, and no more when it has room again', async () => {
+  const MIB = 1_048_576;
+  const disk = { freeBytes: 100 * MIB, totalBytes: 100 * MIB };
+  const { replication, conditions } = await replicationScene({
+    backends: [],
+    mode: 'keep',
+    disk: async () => ({ ...disk }),
+  });
+  const told = () => conditions.all().map(({ code }) => code);
+  await replication.lookAtRoom(NEVER);
+  expect(told()).toEqual([]);
+  disk.freeBytes = 10 * MIB;
+  await replication.lookAtRoom(NEVER);
+  expect(told()).toEqual(['disk/nearly-full']);
+  disk.freeBytes = 100 * MIB;
+  await replication.lookAtRoom(NEVER);
+  expect(told()).toEqual([]);
+});
+
 test('room for bytes that are being written is not given twice', async () => {
   const MIB = 1_048_576;
   // No byte of it has reached the disk yet at any look.

@@ -76,6 +76,11 @@ export class BlobWriter {
     throw refusal;
   }
 
+  /** Ends what a refusal told, where the disk works again and no blob has come since that would show it. */
+  async lookAgain(): Promise<void> {
+    if (this.#refusedMs !== null && (await this.#modules.local.store.isServing())) this.#tellNoMore();
+  }
+
   /** Does what `put` does, into the local store alone. false: there is no room. Throws the error of the disk. */
   async putHere(blob: VerifiedBlob, signal: AbortSignal): Promise<boolean> {
     const { local, room } = this.#modules;

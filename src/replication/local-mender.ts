@@ -42,6 +42,11 @@ export class LocalMender {
     await runLoop('disk', step, { signal, backoff: BACKOFF.local, wake: replicas.changes(local.id), tell });
   }
 
+  /** Looks whether a disk that refused blobs works again. */
+  async lookAtDisk(): Promise<void> {
+    await this.#modules.writer.lookAgain();
+  }
+
   /** false: nothing is damaged that may be tried now. */
   async mendSome(signal: AbortSignal): Promise<boolean> {
     const { catalog, local, damage } = this.#modules;

@@ -88,6 +88,7 @@ export class Replication {
   /** Asks every backend in use, and the disk, how much room there is. */
   async lookAtRoom(signal: AbortSignal): Promise<void> {
     await Promise.all(this.sites.map((site) => site.lookAtRoom(signal)));
+    await this.#modules.folder.mender.lookAtDisk();
     await this.room.lookAtDisk();
   }
 

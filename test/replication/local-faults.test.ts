@@ -207,6 +207,21 @@ describe.each(['keep', 'cache'] as const)('a blob that the local disk refuses, i
   });
 });
 
+test('a disk that refused a blob is told as failing until a later look finds it healthy, also where no other blob comes', async () => {
+  const made = await replicationScene({ backends: [new MemoryBackend('s3')], mode: 'keep' });
+  await made.replication.admit(NEVER);
+  const { keep } = made.store;
+  const refusal = storageFault('local', 'put', Object.assign(new Error('EIO: i/o error, write'), { code: 'EIO' }));
+  made.store.keep = () => Promise.reject(refusal);
+  expect(await made.spool(BAD)).toBe('s3');
+  made.store.keep = keep;
+  await made.replication.lookAtRoom(NEVER);
+  expect(made.conditions.has('local')).toBe(true);
+  made.clock.steadyMs += 600_000;
+  await made.replication.lookAtRoom(NEVER);
+  expect(made.conditions.has('local')).toBe(false);
+});
+
 test('a small blob whose row cannot be written is kept as a file', async () => {
   const made = await stored([]);
   const other = new Database(join(made.folder, 'blobs', 'small.sqlite'));

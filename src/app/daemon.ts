@@ -17,7 +17,7 @@ import { readRarely } from '../core/observability/read-rarely.ts';
 import { declareScheduleMetrics } from '../core/schedule/metrics.ts';
 import { SYSTEM_CLOCK } from '../core/time/clock.ts';
 import { attestJob } from '../federation/attest-job.ts';
-import { createNodeHasher, HashThread } from '../hashing/index.ts';
+import { createNodeHasher } from '../hashing/index.ts';
 import {
   createHttpServer,
   createLocalServer,
@@ -56,6 +56,7 @@ import {
   openPlainBucket,
   refuseOtherChains,
 } from './open-backends.ts';
+import { openHashThread } from './open-hash-thread.ts';
 import { openPage } from './open-page.ts';
 import { openPassThrough } from './open-pass-through.ts';
 import { learnsSenders, openBackendRules, openRule } from './open-rule.ts';
@@ -154,7 +155,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
   const hasher = await createNodeHasher();
   log.info({ engine: hasher.engine }, 'hashes checked against the reference');
   for (const warning of hasher.warnings) log.warn(warning, 'a hash implementation was passed over');
-  const verifier = new HashThread(hasher);
+  const verifier = openHashThread(hasher, log);
   closing.push(() => verifier.stop());
   const watch = declareNodeMetrics(metrics);
   const conditions = new ConditionBoard(log.child({ room: 'archive' }), SYSTEM_CLOCK.wallMs);

@@ -4,7 +4,7 @@ import { declareBuild } from '../core/observability/build-metrics.ts';
 import type { Logger } from '../core/observability/logger.ts';
 import { MetricsRegistry } from '../core/observability/metrics.ts';
 import { SYSTEM_CLOCK } from '../core/time/clock.ts';
-import { createNodeHasher, HashThread } from '../hashing/index.ts';
+import { createNodeHasher } from '../hashing/index.ts';
 import {
   createHttpServer,
   declareHttpMetrics,
@@ -32,6 +32,7 @@ import { declareBackendMetrics } from '../storage/metrics.ts';
 import { LiveSettings } from './live-settings.ts';
 import { declareStandingMetrics } from './metrics.ts';
 import { backendPlaces, openBackends } from './open-backends.ts';
+import { openHashThread } from './open-hash-thread.ts';
 import { openPage } from './open-page.ts';
 
 export interface ReaderOptions {
@@ -62,7 +63,7 @@ export async function startReader({ settings, version, log }: ReaderOptions): Pr
     const access = await readAccess(settings);
     for (const { store } of backends) closing.push(() => store.close());
     if (backends.length === 0) throw noBackend();
-    const verifier = new HashThread(await createNodeHasher());
+    const verifier = openHashThread(await createNodeHasher(), log);
     closing.push(() => verifier.stop());
     const sites = backends.map((backend) => new BackendHandle(backend, verifier, SYSTEM_CLOCK));
     const named = sites.map(({ store }) => store).filter(({ properties }) => properties.holds.has('evidence'));

@@ -17,9 +17,20 @@ import type { NodeHasher } from './node-hasher.ts';
 const WORTH_A_THREAD_BYTES = 131_072;
 /** Milliseconds without work after which the thread ends: it has 8 MiB of its own, and starts in some dozens of milliseconds. */
 const REST_MS = 600_000;
+/** Milliseconds for which the main thread hashes after the thread failed. */
+const RETRY_MS = 60_000;
 /** Heap limits of the worker. Its blobs are array buffers, which lie outside the heap. */
 const HEAP = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 64 } as const;
 const SCRIPT = new URL(import.meta.url.endsWith('.ts') ? './hash-worker.ts' : './hash-worker.js', import.meta.url);
+
+export interface HashThreadOptions {
+  /** Milliseconds without work after which the thread ends. Default: ten minutes. */
+  readonly restMs?: number;
+  /** Milliseconds after a failure until another thread is started. Default: one minute. */
+  readonly retryMs?: number;
+  /** Gets the cause of each failure. Large blobs are hashed on the main thread until `retryMs` have passed. */
+  readonly onFailure?: (cause: unknown) => void;
+}
 
 interface Hashed {
   readonly digest: Uint8Array;
@@ -39,14 +50,21 @@ interface Waiting {
 export class HashThread implements Verifier, Namer {
   readonly #hasher: NodeHasher;
   readonly #rest: NodeJS.Timeout;
+  readonly #retryMs: number;
+  readonly #onFailure: (cause: unknown) => void;
   #worker: Worker | null = null;
   readonly #waiting = new Map<number, Waiting>();
-  #failure: unknown = null;
+  /** Ends the time in which the main thread hashes; null: the thread has not failed lately. */
+  #retry: NodeJS.Timeout | null = null;
+  #isStopped = false;
   #lastId = 0;
 
-  /** `hasher` serves small blobs on the main thread, and every blob after the thread has died. */
-  constructor(hasher: NodeHasher, restMs = REST_MS) {
+  /** `hasher` serves small blobs on the main thread, and every blob for a while after the thread has died. */
+  constructor(hasher: NodeHasher, options: HashThreadOptions = {}) {
+    const { restMs = REST_MS, retryMs = RETRY_MS, onFailure = () => {} } = options;
     this.#hasher = hasher;
+    this.#retryMs = retryMs;
+    this.#onFailure = onFailure;
     this.#rest = setTimeout(() => this.#endWhenIdle(), restMs).unref();
   }
 
@@ -59,12 +77,17 @@ export class HashThread implements Verifier, Namer {
   }
 
   async stop(): Promise<void> {
+    this.#isStopped = true;
     clearTimeout(this.#rest);
-    await this.#worker?.terminate();
+    clearTimeout(this.#retry ?? undefined);
+    const worker = this.#worker;
+    this.#abandon(new Error('the hashing thread was stopped'));
+    await worker?.terminate();
   }
 
   async #hash(hashType: HashType, bytes: Uint8Array): Promise<Hashed> {
-    if (this.#failure !== null || bytes.length < WORTH_A_THREAD_BYTES || !ownsMemory(bytes)) {
+    const isHere = this.#isStopped || this.#retry !== null;
+    if (isHere || bytes.length < WORTH_A_THREAD_BYTES || !ownsMemory(bytes)) {
       return { digest: hashWith(this.#hasher, hashType, bytes), bytes };
     }
     this.#lastId += 1;
@@ -80,7 +103,9 @@ export class HashThread implements Verifier, Namer {
   #start(): Worker {
     const worker = this.#create();
     worker.on('message', (message: unknown) => this.#receive(message));
-    worker.on('error', (error) => this.#fail(error));
+    worker.on('error', (error) => {
+      if (worker === this.#worker) this.#fail(error);
+    });
     worker.on('exit', () => {
       if (worker === this.#worker) this.#fail(new Error('the hashing thread ended'));
     });
@@ -118,7 +143,15 @@ export class HashThread implements Verifier, Namer {
   }
 
   #fail(cause: unknown): void {
-    this.#failure ??= cause;
+    this.#retry ??= setTimeout(() => {
+      this.#retry = null;
+    }, this.#retryMs).unref();
+    this.#abandon(cause);
+    this.#onFailure(cause);
+  }
+
+  #abandon(cause: unknown): void {
+    this.#worker = null;
     for (const { reject } of this.#waiting.values()) reject(cause);
     this.#waiting.clear();
   }

@@ -289,7 +289,7 @@ export class Faults {
     return () => {
       rotting.cancel();
       looking.cancel();
-      store.poisoned.clear();
+      store.recover();
     };
   }
 

@@ -194,6 +194,12 @@ export class SimulatedStore implements ObjectStore, Backend {
     }
   }
 
+  /** All objects can be read again. A change that no scrub could see until now is as good as new. */
+  recover(): void {
+    for (const path of this.poisoned) if (this.harmed.has(path)) this.#harm(path);
+    this.poisoned.clear();
+  }
+
   /** Does what `wipe` does, without an excuse for a claim about the objects that were here. */
   loseUntold(): void {
     this.wipe();
@@ -324,7 +330,7 @@ export class SimulatedStore implements ObjectStore, Backend {
     if (this.health === 'gone') throw this.#error('storage/unreachable', operation);
     if (this.health === 'full' && operation === 'put') throw this.#error('storage/full', operation);
     if (this.health === 'denied') throw this.#error('storage/denied', operation);
-    if (path !== null && this.poisoned.has(path)) throw this.#error('storage/fault', operation);
+    if (path !== null && this.poisoned.has(path)) throw this.#error('storage/archived', operation);
   }
 
   #error(code: StorageErrorCode, operation: string): StorageError {

@@ -1,9 +1,11 @@
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { messageOf } from '../../src/core/blob/errors.ts';
 import { createNodeHasher } from '../../src/hashing/index.ts';
+import { NODE_FLAGS } from '../../src/node-flags.mjs';
 import { makeDurableFolder } from '../../src/storage/local/durable-file.ts';
 import { nameOfMine } from '../left-folders.ts';
 import { temporaryParent } from '../temporary-parent.ts';
@@ -47,10 +49,19 @@ const { values } = parseArgs({
     each: { type: 'boolean', default: false },
     /** The first seed that fails ends the run. */
     first: { type: 'boolean', default: false },
+    /** No seeds: one long run, `evictions` or `months`, with the heap that the daemon has. */
+    soak: { type: 'string' },
+    /** Evictions, or days, of a soak. */
+    until: { type: 'string' },
     /** A seed that fails is not shrunk. */
     'as-it-is': { type: 'boolean', default: false },
   },
 });
+
+const SOAKS: Readonly<Record<string, URL>> = {
+  evictions: new URL('soak-evictions.ts', import.meta.url),
+  months: new URL('soak-months.ts', import.meta.url),
+};
 
 /** A run that is told to end does so after the seed that goes on, and says what it has counted. */
 let isEnded = false;
@@ -61,6 +72,15 @@ process.on('SIGINT', end).on('SIGTERM', end);
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
+if (values.soak !== undefined) {
+  const script = SOAKS[values.soak];
+  if (script === undefined) throw new Error(`soaks: ${Object.keys(SOAKS).join(', ')}`);
+  const words = values.until === undefined ? [] : [values.until];
+  const { status } = spawnSync(process.execPath, [...NODE_FLAGS, fileURLToPath(script), ...words], {
+    stdio: 'inherit',
+  });
+  process.exit(status ?? 3);
+}
 if (values.fresh) {
   values.from = String(Math.floor(realMs() / 1_000));
   say(`fresh seeds from ${values.from}`);

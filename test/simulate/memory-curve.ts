@@ -1,0 +1,40 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+const MIB = 1_048_576;
+
+interface Point {
+  readonly at: number;
+  readonly heapBytes: number;
+  readonly residentBytes: number;
+}
+
+/** The memory of this process along a run, and the line that fits it best. */
+export class MemoryCurve {
+  readonly #points: Point[] = [];
+
+  /** Measures behind a collection of all garbage. */
+  note(at: number): { readonly said: string; readonly heapBytes: number } {
+    collect();
+    const { heapUsed, rss } = process.memoryUsage();
+    const point = { at, heapBytes: heapUsed, residentBytes: rss };
+    this.#points.push(point);
+    const said = `heap ${inMiB(point.heapBytes)}, resident ${inMiB(point.residentBytes)}`;
+    return { said, heapBytes: point.heapBytes };
+  }
+
+  /** Bytes for each unit of `at`, by least squares over everything behind the first quarter: caches fill in it. */
+  slope(of: 'heapBytes' | 'residentBytes'): number {
+    const points = this.#points.slice(Math.floor(this.#points.length / 4));
+    const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+    const middle = { at: mean(points.map(({ at }) => at)), bytes: mean(points.map((point) => point[of])) };
+    const spread = points.reduce((sum, { at }) => sum + (at - middle.at) ** 2, 0);
+    return points.reduce((sum, point) => sum + (point.at - middle.at) * (point[of] - middle.bytes), 0) / spread;
+  }
+}
+
+export function inMiB(bytes: number): string {
+  return `${(bytes / MIB).toFixed(2)} MiB`;
+}

@@ -254,10 +254,13 @@ export class LocalStore implements ObjectStore {
     if ('customOf' in target) return await this.#custom.purge(target.customOf, signal);
     return await this.#doing('delete', signal, async () => {
       const row = attempt(() => this.#rows.purge(target));
-      const hadFile = await this.#files.purge(target);
-      // Also where there was no row: an earlier purge may have been cut short.
+      const file = await this.#files.purge(target).then(
+        (hadFile): Attempt<boolean> => ({ value: hadFile }),
+        (error: unknown): Attempt<boolean> => ({ error }),
+      );
+      // Also where there was no row, for an earlier purge may have been cut short, and where the file could not be deleted.
       await this.#rows.reclaim(signal);
-      return resultOf(row) || hadFile;
+      return [resultOf(row), resultOf(file)].includes(true);
     });
   }
 

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -28,6 +28,17 @@ describe('bytes of a small blob that is purged', () => {
     await store.put(secret, 'replace', NEVER);
     expect(filesWith(secret.bytes)).not.toEqual([]);
     expect(await store.purge(nameOf(secret), NEVER)).toBe(true);
+    expect(filesWith(secret.bytes)).toEqual([]);
+  });
+
+  test('are in no file any more, also where its other copy cannot be deleted', async () => {
+    const { folder, store, filesWith } = await opened();
+    const secret = sampleBlob('the secret', 3_000);
+    await store.put(secret, 'replace', NEVER);
+    const { hashType, versionHash } = secret;
+    // A folder has the name of its file.
+    mkdirSync(join(folder, 'blobs', hashType, versionHash.slice(0, 2), versionHash), { recursive: true });
+    await expect(store.purge(nameOf(secret), NEVER)).rejects.toThrow('delete');
     expect(filesWith(secret.bytes)).toEqual([]);
   });
 

@@ -686,8 +686,10 @@ export class Invariants {
   beforeBlock(seconds: number): void {
     const { life, nodes, disk, truth, time } = this.#simulation;
     if (life === null || time.steadyMs - this.#upSinceMs < SLACK_MS) return;
-    const isTaken = this.#stores().some((store) => store.health === 'well');
-    // A cache that is full has no room until a place takes what it holds.
+    const isTaken = this.#stores().some(
+      (store) => store.health === 'well' && time.steadyMs - store.changedMs > LET_IN_MS,
+    );
+    // A cache that is full has no room until a place takes what it holds, which an archiver tries again after a rest.
     const isHome = (!disk.isFull && disk.fails === 'never' && life.plan.budgetBytes === null) || isTaken;
     const [followed] = nodes;
     if (!isHome || followed === undefined || followed.isAway || followed.fault !== null) return;

@@ -35,9 +35,10 @@ export class FetchFailures {
     for (const [wanted, error] of failures) {
       const { versionHash, hashType } = wanted;
       // A blob that the node lists no more and no block contains was dropped or replaced before it was mined: no alarm
-      // is due.
-      if (isAbsentAtNode(error) && !this.#poller.isListed(versionHash) && (hashType === null || this.#isPast(wanted)))
-        this.#watch.settled(versionHash);
+      // is due. Nor is one for a blob that came by another way, or was taken down, while it was asked for.
+      const isGone =
+        isAbsentAtNode(error) && !this.#poller.isListed(versionHash) && (hashType === null || this.#isPast(wanted));
+      if (isGone || this.#catalog.findQueued(versionHash) === null) this.#watch.settled(versionHash);
       else this.#watch.failed(versionHash, messageOf(error));
     }
   }

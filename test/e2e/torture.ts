@@ -70,6 +70,8 @@ export class Torture {
   readonly #claimed = new Set<string>();
   /** Blobs whose bytes were in the data folder or in the bucket after the last kill. */
   #durable: ReadonlySet<string> = new Set();
+  /** Those of them in the data folder or the catalog. What a full folder put into the bucket without a row is asked for again. */
+  #found: ReadonlySet<string> = new Set();
 
   private constructor(mode: TortureMode, name: string, node: Devnode, bucket: LyingServer, setup: ArchiveSetup) {
     this.#mode = mode;
@@ -110,7 +112,7 @@ export class Torture {
 
   async #cycle(kill: number): Promise<void> {
     this.#publish(kill);
-    const before = new Map([...this.#durable].map((versionHash) => [versionHash, this.#getsOf(versionHash)]));
+    const before = new Map([...this.#found].map((versionHash) => [versionHash, this.#getsOf(versionHash)]));
     const methods = ['getnevmblobdata'];
     const slow = this.#node.faults.add({ fault: { kind: 'latency', ms: this.#random.between(0, 60) }, methods });
     if (this.#random.chance(0.15)) await this.#endUnheard();
@@ -221,6 +223,7 @@ export class Torture {
       ];
       expect(problems, this.#situation).toEqual([]);
       this.#durable = here.union(there);
+      this.#found = here.union(heldBy(books));
       return { here, books };
     } finally {
       await rm(folder, { recursive: true, force: true });
@@ -228,7 +231,7 @@ export class Torture {
   }
 
   #missing(books: Books, here: ReadonlySet<string>, there: ReadonlySet<string>): string[] {
-    const held = new Set(books.contents.filter(({ state }) => state > 0).map(({ versionHash }) => versionHash));
+    const held = heldBy(books);
     return [
       ...[...this.#claimed.difference(held)].map((one) => `${one} was claimed, and is held no more`),
       ...[...this.#durable.difference(here.union(there))].map((one) => `${one} was durable, and is gone`),
@@ -269,6 +272,10 @@ export class Torture {
     const bytesHere = [...here].reduce((sum, versionHash) => sum + sizeOf(versionHash), 0);
     expect(bytesHere).toBeLessThanOrEqual(this.#mode === 'cache' ? CACHE_BYTES : Number.POSITIVE_INFINITY);
   }
+}
+
+function heldBy({ contents }: Books): Set<string> {
+  return new Set(contents.filter(({ state }) => state > 0).map(({ versionHash }) => versionHash));
 }
 
 /** A spooled copy counts before it is read back. 0 wanted, 1 good, 2 damaged: as the column spells them. */

@@ -70,7 +70,7 @@ export class Torture {
   readonly #claimed = new Set<string>();
   /** Blobs whose bytes were in the data folder or in the bucket after the last kill. */
   #durable: ReadonlySet<string> = new Set();
-  /** Those of them in the data folder or the catalog. What a full folder put into the bucket without a row is asked for again. */
+  /** Blobs in the data folder or the catalog after the last kill. What a full folder put into the bucket without a row is asked for again. */
   #found: ReadonlySet<string> = new Set();
 
   private constructor(mode: TortureMode, name: string, node: Devnode, bucket: LyingServer, setup: ArchiveSetup) {

@@ -217,7 +217,7 @@ export class Simulation {
       await this.until(endMs + WHOLE_WITHIN_MS / 2);
       this.#isScrubbed = true;
       void this.#invariants.scrubTwice();
-      // As once a day: what a peer has of the blocks that are known again is fetched from there.
+      // An archiver does so once a day: what a peer has of the blocks that are known again is fetched from there.
       void this.comparisons.run();
       await this.until(endMs + WHOLE_WITHIN_MS);
       if (this.#violation === null) this.#invariants.checkWhole();

@@ -15,7 +15,7 @@ const OLDEST_MAJOR = 24;
 /** Types are stripped and modules compiled once: a command then starts in less than half of the time. */
 const COMPILED = join(MODULES, '.cache', 'holdfast-compiled');
 
-/** The steps of `npm test`, each with the chosen Node. */
+/** The commands that read the sources without running them. */
 const CHECKS = [
   ['node_modules/@biomejs/biome/bin/biome', 'ci', '.'],
   ['.prose/main.ts'],
@@ -28,20 +28,21 @@ const CHECKS = [
     join(MODULES, '.cache', 'types'),
   ],
   ['node_modules/typescript/bin/tsc', '--noEmit', '--project', 'config/tsconfig.page.json'],
-  ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/vitest.config.ts'],
 ];
+const TESTS = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/vitest.config.ts'];
 /** Leaves out the tests that start servers, browsers, containers or whole processes. */
 const QUICK = '--quick';
+/** The steps of each script, one after another. The commands of a step run side by side, each with the chosen Node. */
 const SCRIPTS = {
-  check: [...CHECKS.slice(0, -1), [...CHECKS.at(-1), 'test/architecture.test.ts', 'test/promised.test.ts']],
-  test: CHECKS,
-  bench: [['test/bench/main.ts']],
-  simulate: [['test/simulate/main.ts']],
-  reference: [['config/build-reference.ts']],
+  check: [CHECKS, [[...TESTS, 'test/architecture.test.ts', 'test/promised.test.ts']]],
+  test: [CHECKS, [TESTS]],
+  bench: [[['test/bench/main.ts']]],
+  simulate: [[['test/simulate/main.ts']]],
+  reference: [[['config/build-reference.ts']]],
   build: [
-    ['node_modules/typescript/bin/tsc', '--project', 'config/tsconfig.build.json'],
-    ['config/build-page.ts'],
-    ['config/build-packages.ts'],
+    [['node_modules/typescript/bin/tsc', '--project', 'config/tsconfig.build.json']],
+    [['config/build-page.ts']],
+    [['config/build-packages.ts']],
   ],
 };
 
@@ -106,8 +107,10 @@ if (first === '--script') {
   const words = rest.filter((word) => word !== QUICK);
   const settings = words.length < rest.length ? { HOLDFAST_TEST_QUICK: '1' } : {};
   for (const [index, step] of steps.entries()) {
-    const code = await run(node, index === steps.length - 1 ? [...step, ...words] : step, settings);
-    if (code !== 0) process.exit(code);
+    const more = index === steps.length - 1 ? words : [];
+    const codes = await Promise.all(step.map((command) => run(node, [...command, ...more], settings)));
+    const failed = codes.find((code) => code !== 0);
+    if (failed !== undefined) process.exit(failed);
   }
 } else {
   process.exitCode = await run(node, [...NODE_FLAGS, join(ROOT, 'src', 'cli', 'main.ts'), ...process.argv.slice(2)]);

@@ -19,10 +19,10 @@ const LEFT_OUT = IS_QUICK ? filesThatStartMore() : new Map<string, readonly stri
 const measuring = MEASURING.map((file) => `test/${file}`);
 const leftOut = [...LEFT_OUT.keys()].map((file) => `test/${file}`);
 /**
- * The others wait for servers, clocks and processes in a third of their time: half as many again keep the cores busy.
- * A file of the quick ones waits in two thirds of its time.
+ * The others wait for servers, clocks and processes in half of their time: twice as many as there are cores keep these
+ * busy. A file of the quick ones waits in two thirds of its time.
  */
-const CROWD = Math.ceil(availableParallelism() * (IS_QUICK ? 3 : 1.5));
+const CROWD = availableParallelism() * (IS_QUICK ? 3 : 2);
 
 export default defineConfig({
   test: {

@@ -217,6 +217,10 @@ export class Invariants {
     const isGiven = (one: GoodCopy) =>
       one.backend === 'local' ? this.#isReadable(claims, files, one.name) : this.#isThere(one);
     const lowest = life.catalog.chain.state.lowestHeight ?? FIRST_HEIGHT;
+    const { finality } = life.plan;
+    const locked = chain.locks.bestBlock?.height ?? -1;
+    const buried = finality === 'chainlock' ? locked : chain.tip.height - Number(finality.slice('depth:'.length));
+    const finalHeight = Math.min(locked, buried);
     for (const [versionHash, height] of truth.mined()) {
       const content = truth.contents.get(versionHash);
       if (content === undefined || withheld.has(versionHash)) continue;
@@ -235,7 +239,7 @@ export class Invariants {
         this.#fail('whole', `${what} is called stored with ${whole} copies after everything was read again`);
       }
       const isWalked = height >= lowest || this.#isRecorded(content, height);
-      if (stored.has(versionHash) && height <= (chain.locks.bestBlock?.height ?? -1) && isWalked) {
+      if (stored.has(versionHash) && height <= finalHeight && isWalked) {
         const answer = life.archive.chainView.storedAndFinal([versionHash]);
         const isTold = answer.kind === 'told' && answer.safe[0] === true;
         if (!isTold) this.#fail('known', `${what} is stored and final, and check_vh says ${JSON.stringify(answer)}`);

@@ -82,19 +82,20 @@ describe('a Sentinel', () => {
 });
 
 describe('an answer that is no answer is a fault, never absence', () => {
-  const quick = { ...PEER, timeoutMs: 300 };
+  const impatient = { ...PEER, timeoutMs: 300 };
   test.each([
-    ['hang', 'source/timeout'],
-    ['drip', 'source/timeout'],
-    ['truncate', 'source/unreachable'],
-    ['cut', 'source/unreachable'],
-    ['503', 'source/busy'],
-    ['web-page', 'source/bad-answer'],
-    ['endless', 'source/bad-answer'],
-  ] as const)('%s', async (lie, code) => {
+    ['hang', 'source/timeout', impatient],
+    ['drip', 'source/timeout', impatient],
+    // A busy machine may take a while for these, and a timeout would hide what they say.
+    ['truncate', 'source/unreachable', PEER],
+    ['cut', 'source/unreachable', PEER],
+    ['503', 'source/busy', PEER],
+    ['web-page', 'source/bad-answer', PEER],
+    ['endless', 'source/bad-answer', PEER],
+  ] as const)('%s', async (lie, code, options) => {
     const { endpoint } = await lyingPeer(lie);
     for (const address of [endpoint, `${endpoint}/vh/`]) {
-      await expect(peer(address, quick).find(blob, NEVER)).rejects.toMatchObject({ code });
+      await expect(peer(address, options).find(blob, NEVER)).rejects.toMatchObject({ code });
     }
   });
 

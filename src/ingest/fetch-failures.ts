@@ -1,6 +1,7 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { QueuedBlob } from '../catalog/seen-table.ts';
 import { messageOf } from '../core/blob/errors.ts';
+import type { VersionHash } from '../core/blob/ids.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Activity } from '../view/activity.ts';
@@ -24,7 +25,7 @@ export class FetchFailures {
     activity.on('lost', ({ versionHash }) => this.#watch.settled(versionHash));
     // Also from a peer or a file. What a backend was found to hold, or what was taken down, has left the queue.
     activity.on('spooled', ({ versionHash }) => this.#watch.settled(versionHash));
-    activity.on('tip', () => this.#watch.settleUnless((versionHash) => catalog.findQueued(versionHash) !== null));
+    activity.on('tip', () => this.#watch.settleUnless((versionHash) => this.#isWaiting(versionHash)));
   }
 
   record(failures: readonly FailedFetch[]): void {
@@ -34,13 +35,22 @@ export class FetchFailures {
     for (const record of records) this.#activity.emit('failed', record);
     for (const [wanted, error] of failures) {
       const { versionHash, hashType } = wanted;
+      // The blob came by another way while the fetch was under way.
+      if (!this.#isWaiting(versionHash)) this.#watch.settled(versionHash);
       // A blob that the node lists no more and no block contains was dropped or replaced before it was mined: no alarm
-      // is due. Nor is one for a blob that came by another way, or was taken down, while it was asked for.
-      const isGone =
-        isAbsentAtNode(error) && !this.#poller.isListed(versionHash) && (hashType === null || this.#isPast(wanted));
-      if (isGone || this.#catalog.findQueued(versionHash) === null) this.#watch.settled(versionHash);
+      // is due.
+      else if (
+        isAbsentAtNode(error) &&
+        !this.#poller.isListed(versionHash) &&
+        (hashType === null || this.#isPast(wanted))
+      )
+        this.#watch.settled(versionHash);
       else this.#watch.failed(versionHash, messageOf(error));
     }
+  }
+
+  #isWaiting(versionHash: VersionHash): boolean {
+    return this.#catalog.findQueued(versionHash) !== null;
   }
 
   /** null: the node says that it has not got a blob past its deadline; the blob rests until a list names it again. */

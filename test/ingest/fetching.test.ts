@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { HoldfastError } from '../../src/core/blob/errors.ts';
@@ -98,10 +99,34 @@ describe('fetching', () => {
     await eventually(() => expect(isTold()).toBe(true));
     const content = { sizeBytes: bytes.length, txid: null, medianTimeSeconds: NOW_SECONDS, firstSeenMs: 1 };
     if (isFoundElsewhere) {
+      // Without its bytes it would be found damaged, and wait again.
+      await scene.store.put(blob, 'replace', NEVER);
       scene.catalog.recordSpooled([{ hashType, versionHash, ...content }]);
       scene.node.mine();
     } else await scene.archive.importing.spooler.spool(blob, content, NEVER);
     await eventually(() => expect(isTold()).toBe(false));
+  });
+
+  test('a fetch that fails after its blob came by another way is not told', async () => {
+    const scene = await archiveScene();
+    const blob = sampleBlob('brought meanwhile', 77);
+    const { hashType, versionHash, bytes } = blob;
+    scene.node.publish(blob);
+    const asked = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<never>();
+    scene.node.fetching = () => {
+      asked.resolve();
+      return answer.promise;
+    };
+    scene.start();
+    await asked.promise;
+    await scene.store.put(blob, 'replace', NEVER);
+    const content = { sizeBytes: bytes.length, txid: null, medianTimeSeconds: NOW_SECONDS, firstSeenMs: 1 };
+    scene.catalog.recordSpooled([{ hashType, versionHash, ...content }]);
+    const failed = once(scene.archive.activity, 'failed');
+    answer.reject(broken());
+    await failed;
+    expect(scene.conditions.all().map(({ code }) => code)).not.toContain('archive/blobs-failing');
   });
 
   test('many requests that break make the archive unready, and it asks no more than once a second', async () => {

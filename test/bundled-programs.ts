@@ -11,7 +11,7 @@ import type { TestProject } from 'vitest/node';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const FOLDER = join(ROOT, 'node_modules/.cache/holdfast-test-programs');
-const PROGRAMS = ['src/cli/main.ts', 'test/e2e/backends/killed-daemon.ts'] as const;
+const PROGRAMS = ['test/e2e/backends/killed-daemon.ts', 'src/cli/main.ts'] as const;
 type Program = (typeof PROGRAMS)[number];
 
 /** Path of the program to start. */
@@ -52,8 +52,10 @@ async function bundle(): Promise<void> {
     plugins: [atItsSource],
   });
   mkdirSync(FOLDER, { recursive: true });
-  // Chunks are named by their content: a process of another run finds what its own program names.
-  for (const { path, contents } of outputFiles) {
+  // Chunks are named by their content: a process of another run finds what its own program names. The programs come behind
+  // their chunks, and the one that tells other runs that all is there comes last.
+  const rank = ({ path }: { readonly path: string }) => PROGRAMS.findLastIndex((one) => bundledProgram(one) === path);
+  for (const { path, contents } of outputFiles.toSorted((one, other) => rank(one) - rank(other))) {
     const written = join(dirname(path), `.${basename(path)}.${process.pid}`);
     writeFileSync(written, contents);
     renameSync(written, path);

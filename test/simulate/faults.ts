@@ -279,7 +279,8 @@ export class Faults {
     // The rules of a bucket archive its oldest objects; a disk loses any of them.
     const isOldest = random.chance(0.6);
     for (const [index, path] of (isOldest ? oldestBlobs : blobs).entries()) {
-      if (isOldest ? index < count : random.chance(count / blobs.length)) store.poisoned.add(path);
+      const isChosen = isOldest ? index < count : random.chance(count / blobs.length);
+      if (isChosen) store.poisoned.set(path, isOldest ? 'storage/archived' : 'storage/fault');
     }
     const rotting = time.after(forMs / 4, 'world', () => {
       const others = store.blobs.filter((path) => !store.poisoned.has(path));

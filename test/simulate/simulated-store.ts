@@ -53,8 +53,8 @@ export class SimulatedStore implements ObjectStore, Backend {
   listsWrongly = false;
   /** Objects of the right size with other bytes, which only a read can find. Since when, by `steadyMs`. */
   readonly rotten = new Map<string, number>();
-  /** Objects that its own disks do not give, nor let anybody replace. */
-  readonly poisoned = new Set<string>();
+  /** Objects that its own disks, or its archive, do not give, nor let anybody replace; with the fault that says so. */
+  readonly poisoned = new Map<string, 'storage/fault' | 'storage/archived'>();
   #objects = new Map<string, Kept>();
   #moves = 0;
   /** Objects that the other, empty place took. */
@@ -196,7 +196,7 @@ export class SimulatedStore implements ObjectStore, Backend {
 
   /** All objects can be read again. A change that no scrub could see until now is as good as new. */
   recover(): void {
-    for (const path of this.poisoned) if (this.harmed.has(path)) this.#harm(path);
+    for (const path of this.poisoned.keys()) if (this.harmed.has(path)) this.#harm(path);
     this.poisoned.clear();
   }
 
@@ -330,7 +330,8 @@ export class SimulatedStore implements ObjectStore, Backend {
     if (this.health === 'gone') throw this.#error('storage/unreachable', operation);
     if (this.health === 'full' && operation === 'put') throw this.#error('storage/full', operation);
     if (this.health === 'denied') throw this.#error('storage/denied', operation);
-    if (path !== null && this.poisoned.has(path)) throw this.#error('storage/archived', operation);
+    const poison = path === null ? undefined : this.poisoned.get(path);
+    if (poison !== undefined) throw this.#error(poison, operation);
   }
 
   #error(code: StorageErrorCode, operation: string): StorageError {

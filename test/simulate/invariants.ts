@@ -302,7 +302,7 @@ export class Invariants {
 
   /** Long enough after a start, the data folder holds exactly the files of the catalog, within its limit. */
   checkBooks(): void {
-    const { life, archiver, disk } = this.#simulation;
+    const { life, disk } = this.#simulation;
     const claims = this.#claims;
     if (life === null || claims === null) {
       this.#fail('running', 'the archiver does not run after its last start');
@@ -327,10 +327,7 @@ export class Invariants {
     }
     const { plan } = life;
     if (plan.mode !== 'cache' || plan.budgetBytes === null) return;
-    const sizes = filesBelow(`${archiver.folder}/blobs`)
-      .filter((path) => !path.includes('/damaged/') && !/-(wal|shm)$/.test(path))
-      .map((path) => statSync(path).size);
-    const total = sizes.reduce((sum, size) => sum + size, 0);
+    const total = this.#localBytes();
     if (total > plan.budgetBytes + BESIDES_BYTES) {
       this.#fail('room', `${total} bytes lie in the data folder, and ${plan.budgetBytes} may`);
     }
@@ -690,11 +687,11 @@ export class Invariants {
   beforeBlock(seconds: number): void {
     const { life, nodes, disk, truth, time } = this.#simulation;
     if (life === null || time.steadyMs - this.#upSinceMs < SLACK_MS) return;
+    // What has no room waits for a place that takes what is here, which an archiver tries again after a rest.
     const isTaken = this.#stores().some(
       (store) => store.health === 'well' && time.steadyMs - store.changedMs > LET_IN_MS,
     );
-    // A cache that is full has no room until a place takes what it holds, which an archiver tries again after a rest.
-    const isHome = (!disk.isFull && disk.fails === 'never' && life.plan.budgetBytes === null) || isTaken;
+    const isHome = (!disk.isFull && disk.fails === 'never' && !this.#isCacheFull(life)) || isTaken;
     const [followed] = nodes;
     if (!isHome || followed === undefined || followed.isAway || followed.fault !== null) return;
     if (followed.branch !== truth.main || this.#isNew(followed) || followed.latencyMs > 1_000) return;
@@ -707,6 +704,17 @@ export class Invariants {
       const isHere = isOwed && life.catalog.find(versionHash).some(({ state }) => state !== 'seen');
       if (isOwed && !isHere) this.#fail('missed', `${versionHash} could be had for two hours, and was not`);
     }
+  }
+
+  /** A cache without room for one more blob gets room when a place takes what it holds. */
+  #isCacheFull({ plan: { budgetBytes } }: Life): boolean {
+    return budgetBytes !== null && this.#localBytes() > budgetBytes - BESIDES_BYTES;
+  }
+
+  #localBytes(): number {
+    return filesBelow(`${this.#simulation.archiver.folder}/blobs`)
+      .filter((path) => !path.includes('/damaged/') && !/-(wal|shm)$/.test(path))
+      .reduce((sum, path) => sum + statSync(path).size, 0);
   }
 
   #stores(): readonly SimulatedStore[] {

@@ -687,7 +687,7 @@ export class Invariants {
   beforeBlock(seconds: number): void {
     const { life, nodes, disk, truth, time } = this.#simulation;
     if (life === null || time.steadyMs - this.#upSinceMs < SLACK_MS) return;
-    // What has no room waits for a place that takes what is here, which an archiver tries again after a rest.
+    // A blob without room waits for a place that takes what is here, which an archiver tries again after a rest.
     const isTaken = this.#stores().some(
       (store) => store.health === 'well' && time.steadyMs - store.changedMs > LET_IN_MS,
     );

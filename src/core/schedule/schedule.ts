@@ -12,9 +12,10 @@ export interface Task {
   readonly schedule: string;
   /**
    * Runs the task once.
-   * @throws any error; the task runs again after an hour, or at its next time if that comes before
+   * @param isRepeat whether this run repeats a failed one, and is at no time of its schedule
+   * @throws any error; the task runs again an hour later, or at its next time if that comes before
    */
-  run(signal: AbortSignal): Promise<void>;
+  run(signal: AbortSignal, isRepeat: boolean): Promise<void>;
 }
 
 export interface ScheduleModules {
@@ -31,7 +32,7 @@ export interface ScheduleModules {
 
 /** Largest random delay of a task in milliseconds. */
 const JITTER_MS = 60_000;
-/** A task of once a day that failed is not left undone for a day. */
+/** Milliseconds after the end of a failed run. A task of once a day is not left undone for a day, nor one of hours without a rest. */
 const REPEAT_MS = 3_600_000;
 
 /** State of one task, for metrics. */
@@ -41,13 +42,15 @@ export interface TaskState extends TaskRun {
 }
 
 /**
- * Runs each task at its times, never two runs of one task at once. A failed task is repeated after an hour. A time that passed while the process was down is
- * made up for soon after the start. The ledger keeps the last start of each task.
+ * Runs each task at its times, never two runs of one task at once. A failed task is repeated after an hour. A time that passed
+ * while the process was down is made up for soon after the start. The ledger keeps the last start of each task.
  */
 export class Schedule {
   readonly #tasks: readonly Task[];
   readonly #modules: ScheduleModules;
   readonly #lastSeconds = new Map<string, number>();
+  /** When the last run of a task ended, in Unix milliseconds. */
+  readonly #endedMs = new Map<string, number>();
 
   constructor(tasks: readonly Task[], modules: ScheduleModules) {
     this.#tasks = tasks;
@@ -82,7 +85,7 @@ export class Schedule {
       if (signal.aborted) return 'done';
       // Times that became due during the run are covered by it.
       since = clock.wallMs();
-      await this.#once(task, signal);
+      await this.#once(task, !wasDue, signal);
       return LONGEST_SLEEP_MS;
     };
     // The catalog cannot be written now. The task reports its own failures itself.
@@ -110,17 +113,17 @@ export class Schedule {
 
   #isToRepeat({ name }: Task, nowMs: number): boolean {
     const last = this.#modules.ledger.find(name);
-    return last?.outcome === 'failed' && nowMs - last.begunMs >= REPEAT_MS;
+    return last?.outcome === 'failed' && nowMs - (this.#endedMs.get(name) ?? last.begunMs) >= REPEAT_MS;
   }
 
-  async #once({ name, run }: Task, signal: AbortSignal): Promise<void> {
+  async #once({ name, run }: Task, isRepeat: boolean, signal: AbortSignal): Promise<void> {
     const { ledger, log, clock, ended } = this.#modules;
     const begunMs = clock.wallMs();
     const succeededMs = ledger.find(name)?.succeededMs ?? null;
     ledger.put(name, { begunMs, succeededMs, outcome: 'running' });
     const startedMs = clock.steadyMs();
     try {
-      await run(signal);
+      await run(signal, isRepeat);
       if (signal.aborted) {
         ledger.put(name, { begunMs, succeededMs, outcome: 'interrupted' });
         return;
@@ -132,6 +135,7 @@ export class Schedule {
       ledger.put(name, { begunMs, succeededMs, outcome: signal.aborted ? 'interrupted' : 'failed' });
       if (!signal.aborted) ended(name, error);
     } finally {
+      this.#endedMs.set(name, clock.wallMs());
       this.#lastSeconds.set(name, (clock.steadyMs() - startedMs) / 1_000);
     }
   }

@@ -152,6 +152,26 @@ describe('a scheduled task', () => {
   });
 });
 
+test('a failed task of several hours rests for an hour before it is repeated, and is told that it is', async () => {
+  const time = new SteppedTime();
+  const runs: [atMinutes: number, isRepeat: boolean][] = [];
+  const task: Task = {
+    name: 'long',
+    schedule: '10 12 * * *',
+    async run(_signal, isRepeat) {
+      runs.push([Math.floor((time.nowMs - NOON_MS) / MINUTE_MS), isRepeat]);
+      time.nowMs += 120 * MINUTE_MS;
+      throw new Error('the disk is away');
+    },
+  };
+  start([task], { time });
+  await time.pass(300 * MINUTE_MS);
+  expect(runs).toEqual([
+    [10, false],
+    [190, true],
+  ]);
+});
+
 describe('times that passed while the process was down', () => {
   test('a missed task runs once after the start, however often it was due', async () => {
     const time = new SteppedTime();

@@ -32,7 +32,11 @@ export function scheduledWork(
   const { routine, reports } = archive;
   const schedule = new Schedule(
     [
-      { name: 'scrub', schedule: settings.scrubSchedule, run: (signal) => routine.scrub.slice(signal) },
+      {
+        name: 'scrub',
+        schedule: settings.scrubSchedule,
+        run: (signal, isRepeat) => routine.scrub.slice(signal, isRepeat),
+      },
       { name: 'audit', schedule: settings.auditSchedule, run: (signal) => routine.audit.run(signal) },
       { name: 'canary', schedule: settings.canarySchedule, run: (signal) => routine.lookAtBackends(signal) },
       { name: 'peers', schedule: settings.peerSchedule, run: (signal) => archive.comparer.run(signal) },

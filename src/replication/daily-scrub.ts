@@ -6,6 +6,7 @@ import { blobScrub } from './checked-blobs.ts';
 import type { CustomUpkeep } from './custom/custom-upkeep.ts';
 import type { DamageWatch } from './damage-watch.ts';
 import type { Replication } from './replication.ts';
+import type { BackendFindings, Scrub } from './scrub.ts';
 
 export interface ScrubOptions {
   /** In so many days everything is read again. */
@@ -23,30 +24,43 @@ export interface DailyScrubModules {
   readonly log: Logger;
 }
 
+/** Findings of this day's scrub at one place; null: not done. */
+interface DoneToday {
+  readonly listing: BackendFindings | null;
+  readonly reading: BackendFindings | null;
+}
+
 /** Compares the listings and reads a part of everything again, each day. Bad copies are queued to be repaired. */
 export class DailyScrub {
   readonly #options: ScrubOptions;
   readonly #modules: DailyScrubModules;
+  readonly #done = new Map<string, DoneToday>();
 
   constructor(options: ScrubOptions, modules: DailyScrubModules) {
     this.#options = options;
     this.#modules = modules;
   }
 
-  /** @throws the reason why a place could not be looked at, after all others were. */
-  async slice(signal: AbortSignal): Promise<void> {
-    const { replication, conditions, custom, log } = this.#modules;
+  /**
+   * Lists each place and reads its part. A repeat leaves out the listings and parts that succeeded earlier in the day.
+   *
+   * @param isRepeat whether an earlier run of this day failed.
+   * @throws the reason why a place could not be looked at, after all others were
+   */
+  async slice(signal: AbortSignal, isRepeat = false): Promise<void> {
+    const { replication, conditions, custom } = this.#modules;
+    if (!isRepeat) this.#done.clear();
     // A backend that is away is looked at another day.
     const holdings = replication.holdings(({ isAdmitted }) => isAdmitted);
     const blobs = holdings.map((holding) => blobScrub(holding, this.#modules));
+    const places = [
+      ...blobs.map((scrub) => [`blobs ${scrub.backend}`, scrub] as const),
+      ...custom.scrubs(({ isUsable }) => isUsable).map((scrub) => [`custom ${scrub.backend}`, scrub] as const),
+    ];
     let failure: unknown = null;
-    for (const scrub of [...blobs, ...custom.scrubs(({ isUsable }) => isUsable)]) {
+    for (const [name, scrub] of places) {
       try {
-        const listing = await scrub.check(null, () => {}, signal);
-        const reading = await scrub.slice(this.#options.days, signal);
-        log.info({ backend: scrub.backend, listing, reading }, 'scrubbed');
-        const fault = listing.fault ?? reading.fault;
-        if (fault !== null) throw notLooked(fault, scrub.backend);
+        await this.#look(name, scrub, signal);
       } catch (error) {
         if (signal.aborted) return;
         conditions.setError('scrub', error);
@@ -55,6 +69,19 @@ export class DailyScrub {
     }
     if (failure !== null) throw failure;
     conditions.set('scrub', null);
+  }
+
+  async #look(name: string, scrub: Pick<Scrub<never>, 'backend' | 'check' | 'slice'>, signal: AbortSignal) {
+    const done = this.#done.get(name);
+    const isListed = done?.listing?.fault === null;
+    const listing = isListed && done.listing !== null ? done.listing : await scrub.check(null, () => {}, signal);
+    this.#done.set(name, { listing, reading: done?.reading ?? null });
+    // Each part is read once a day: a bucket charges for what is read.
+    const reading = done?.reading ?? (await scrub.slice(this.#options.days, signal));
+    this.#done.set(name, { listing, reading });
+    this.#modules.log.info({ backend: scrub.backend, listing, reading }, 'scrubbed');
+    const fault = listing.fault ?? reading.fault;
+    if (fault !== null) throw notLooked(fault, scrub.backend);
   }
 }
 
@@ -65,7 +92,7 @@ function notLooked(fault: string, backend: string): StorageError {
     {
       details: { backend },
       retryable: true,
-      hint: 'Let holdfast list that backend and read there; what is missing is not noticed meanwhile. Holdfast tries again every hour.',
+      hint: 'Let holdfast list that backend and read there; what is missing is not noticed meanwhile. Holdfast lists it again every hour, and reads the next part the next day.',
     },
   );
 }

@@ -157,6 +157,26 @@ test('a backend that may not be listed has its daily part read, and that its lis
   expect(scene.conditions.has('scrub')).toBe(false);
 });
 
+test('a scrub that is repeated within its day reads no further, and lists again only what it could not list', async () => {
+  const { backend, ...scene } = await stored();
+  backend.before = (operation) => {
+    if (operation === 'list') throw refusal('s3', 'storage/denied');
+  };
+  const asked = () => backend.asked.splice(0).map((one) => one.split(' ')[0]);
+  const daily = new DailyScrub({ days: 6 }, { ...scene, log: createLogger('silent', { write: () => {} }) });
+  await expect(daily.slice(NEVER)).rejects.toThrow('What s3 holds');
+  expect(asked().filter((one) => one === 'get')).toHaveLength(5);
+  await expect(daily.slice(NEVER, true)).rejects.toThrow('What s3 holds');
+  expect(asked()).not.toContain('get');
+  backend.before = () => {};
+  await daily.slice(NEVER, true);
+  expect(asked()).not.toContain('get');
+  await daily.slice(NEVER, true);
+  expect(asked()).toEqual([]);
+  await daily.slice(NEVER);
+  expect(asked().filter((one) => one === 'get')).toHaveLength(5);
+});
+
 test('in so many days everything is read once, whatever restarts come between, and each day no more than its part', async () => {
   const { backend, reads, catalog, folder } = await stored();
   catalog.close();

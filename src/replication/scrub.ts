@@ -191,7 +191,7 @@ export class Scrub<E extends { readonly sequence: number }> {
       }
     };
     const good: ReadCopy<E>[] = [];
-    const work = async () => {
+    const readSome = async () => {
       for (let entry = waiting.shift(); entry !== undefined; entry = waiting.shift()) {
         signal.throwIfAborted();
         const { reports } = copies;
@@ -202,8 +202,16 @@ export class Scrub<E extends { readonly sequence: number }> {
         else if (copies.recordBad(entry)) counts[kind] += 1;
       }
     };
+    // The others end with the copy that each is reading: what it was found to be is recorded as well.
+    const work = () =>
+      readSome().catch((error: unknown) => {
+        waiting.length = 0;
+        throw error;
+      });
     try {
-      await Promise.all(Array.from({ length: AT_A_TIME }, work));
+      for (const ended of await Promise.allSettled(Array.from({ length: AT_A_TIME }, work))) {
+        if (ended.status === 'rejected') throw ended.reason;
+      }
       const [first] = unclear;
       if (first !== undefined) {
         const passed = new Set(unclear.map(({ entry }) => entry.sequence));

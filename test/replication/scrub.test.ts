@@ -177,6 +177,27 @@ test('a scrub that is repeated within its day reads no further, and lists again 
   expect(asked().filter((one) => one === 'get')).toHaveLength(5);
 });
 
+test('a scrub that gives a place up reads there no more, and records what it was reading', async () => {
+  const { backend, scrub, spool, replication, catalog, reads, clock } = await stored();
+  for (let index = 0; index < 30; index += 1) await spool(sampleBlob(`behind ${index}`, 90));
+  await replication.drain(['s3'], NEVER);
+  reads();
+  const slow = BLOBS[2] ?? sampleBlob('', 0);
+  const unclear = new Set(BLOBS.filter((blob) => blob !== slow).map(keyOf));
+  backend.before = async (operation, name) => {
+    if (operation !== 'get' || name === null) return;
+    if (unclear.has(keyOf(name))) throw refusal('s3', 'storage/archived');
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  };
+  clock.wallMs += 86_400_000;
+  await expect(scrub.slice(1, NEVER)).rejects.toMatchObject({ code: 'storage/archived' });
+  reads();
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  expect(reads()).toEqual([]);
+  const copies = catalog.find(slow.versionHash).flatMap((entry) => catalog.placementsOf(entry));
+  expect(copies.find((one) => one.backend === 's3')).toMatchObject({ verifiedMs: clock.wallMs });
+});
+
 test('in so many days everything is read once, whatever restarts come between, and each day no more than its part', async () => {
   const { backend, reads, catalog, folder } = await stored();
   catalog.close();

@@ -146,13 +146,15 @@ export class CacheLedger {
 
   /**
    * Takes the local copies out of the books, before they are deleted. A blob stays whose backend was found since to hold
-   * no good copy.
+   * no good copy, or that is arriving again.
    */
   recordEvicted(held: readonly HeldCopy[]): ContentEntry[] {
-    const { placements, transaction } = this.#tables;
+    const { placements, arriving, transaction } = this.#tables;
     return transaction('record what the cache evicts', () =>
       held
-        .filter(({ entry: { sequence }, backend }) => {
+        .filter(({ entry, backend }) => {
+          const { sequence } = entry;
+          if (arriving.has(entry)) return false;
           const isGood = placements.of(sequence).some((one) => one.backend === backend && one.state === 'good');
           if (isGood) placements.remove(SPOOL, sequence);
           return isGood;

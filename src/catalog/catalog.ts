@@ -8,6 +8,7 @@ import { openDurableDatabase } from '../core/sqlite/durable-database.ts';
 import { migrate, readMigrations } from '../core/sqlite/migrate.ts';
 import { tidyUp } from '../core/sqlite/tidy-up.ts';
 import { Arrivals } from './arrivals.ts';
+import type { ArrivingBlobs } from './arriving-blobs.ts';
 import { AuditSnapshot } from './audit-snapshot.ts';
 import { type MovedBackend, settlePlaces } from './backend-places.ts';
 import { BoundedTables } from './bounded-tables.ts';
@@ -166,6 +167,11 @@ export class Catalog {
   /** Contents that may be fetched now, nearest deadline first; `fresh` never failed, `failed` did. */
   nextQueued(limit: number, which: QueueKind = 'all'): QueuedBlob[] {
     return this.#tables.reading('read the queue', () => this.#tables.seen.next(this.#tables.nowMs(), limit, which));
+  }
+
+  /** Blobs whose bytes no eviction deletes now. */
+  get arriving(): ArrivingBlobs {
+    return this.#tables.arriving;
   }
 
   /** Notifies when something more may be fetched. */

@@ -1,5 +1,6 @@
 import type Database from 'better-sqlite3';
 import { Notifier } from '../core/notifier.ts';
+import { ArrivingBlobs } from './arriving-blobs.ts';
 import { type ContentEntry, ContentTable, type StoredState } from './content-table.ts';
 import { catalogFault } from './errors.ts';
 import { Facts } from './facts.ts';
@@ -19,6 +20,8 @@ export class Tables {
   readonly seen: SeenTable;
   readonly placements: PlacementTable;
   readonly counts: StateTotals;
+  /** Blobs whose bytes no eviction deletes now. */
+  readonly arriving = new ArrivingBlobs();
   /** Notifies when content that no place held is held again: its records are due. */
   readonly heldAgain = new Notifier();
   /** Number of good copies that make a blob `stored`. */

@@ -126,14 +126,20 @@ export class UnminedLedger {
 
   /**
    * Takes these out of the books, before their bytes are deleted, and records it. Gives those that were: one that a block
-   * has, or that another place holds, stays.
+   * has, that another place holds, or that is arriving again, stays.
    */
   recordEvicted(entries: readonly ContentEntry[], reason: UnminedEvictionReason): ContentEntry[] {
-    const { content, placements, nowMs, transaction } = this.#tables;
+    const { content, placements, arriving, nowMs, transaction } = this.#tables;
     return transaction('record unmined evictions', () =>
       entries.filter(({ sequence }) => {
         const entry = content.at(sequence);
-        if (entry?.isUnmined !== true || this.#isMined(entry) || placements.goodElsewhere(sequence) > 0) return false;
+        if (
+          entry?.isUnmined !== true ||
+          arriving.has(entry) ||
+          this.#isMined(entry) ||
+          placements.goodElsewhere(sequence) > 0
+        )
+          return false;
         const { versionHash, hashType, sizeBytes, txid, medianTimeSeconds } = entry;
         const names = [hashKey(versionHash), hashTypeCode(hashType)] as const;
         const transactionId = txid === null ? null : hashKey(txid);

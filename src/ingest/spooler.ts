@@ -48,13 +48,15 @@ export class Spooler {
       seen.isUnmined === true && (this.#catalog.findQueued(blob.versionHash)?.hashType ?? null) === null;
     const content = { ...seen, hashType, versionHash };
     let where: string | null = null;
+    // An eviction that begins before the catalog has it would delete bytes that were acknowledged.
+    const arrived = this.#catalog.arriving.begin(blob);
     await this.#retryUntilWritten(async () => {
       // A commit that failed is tried again without writing the bytes again.
       where ??= await this.#path.put(blob, signal, isUnmined);
       if (where === SPOOL) await this.#commits.add(content);
       // There was no room here: a backend took it, and gave it back whole.
       else this.#catalog.replicas.recordFound(where, [content]);
-    }, signal);
+    }, signal).finally(arrived);
     this.#activity.emit('spooled', { hashType, versionHash, sizeBytes: seen.sizeBytes });
   }
 

@@ -61,6 +61,8 @@ export class OrphanSweep {
   async #settleOrphan(listed: ListedBlob, signal: AbortSignal): Promise<boolean> {
     const [store, catalog, room] = [this.#local.store, this.#catalog, this.#room];
     const { hashType, versionHash } = listed;
+    // A blob that is being imported or rescued is in the books next.
+    if (catalog.arriving.has({ hashType, versionHash })) return false;
     const known = this.#entryOf(listed);
     if (known !== null) return await this.#takeBack(known, signal);
     const isEvictedUnmined = catalog.unmined

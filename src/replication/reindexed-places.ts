@@ -1,4 +1,5 @@
 import type { Catalog } from '../catalog/catalog.ts';
+import type { SpooledContent } from '../catalog/content-table.ts';
 import type { ContentName } from '../core/blob/ids.ts';
 import { forgetBytes } from '../verify/verified-blob.ts';
 import type { BackendHandle } from './backend-handle.ts';
@@ -31,24 +32,53 @@ export function reindexedFolder(
   local: LocalCopies,
   catalog: Catalog,
   damage: DamageWatch,
-  room: Pick<DiskQuota, 'takeBack'>,
+  room: Pick<DiskQuota, 'takeBack' | 'withoutEviction'>,
 ): ReindexedPlace {
+  /** Ends the arrival of each proven blob that is not recorded yet. */
+  const arriving = new Map<string, () => void>();
+  const enter = (found: readonly SpooledContent[]) => {
+    const isInBooks = (name: ContentName) =>
+      catalog.replicas.known(local.id, name, false).some(({ state }) => state !== null);
+    const missing = found.filter((one) => !isInBooks(one));
+    catalog.recordSpooled(found);
+    // A file of a blob that a backend holds may stay in no books here, and be found at every walk: the next start sweeps it up.
+    const came = missing.filter(isInBooks);
+    room.takeBack(came.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0));
+  };
   return {
     store: local.store,
     isKnown: () => false,
     async prove(name, signal) {
-      const finding = await local.read(name, signal);
-      if (finding.kind === 'damaged') damage.report(local.id, name);
-      return finding.kind === 'good' ? finding.blob.bytes.length : null;
+      const arrived = catalog.arriving.begin(name);
+      let isProven = false;
+      try {
+        // An eviction that began before may have taken the blob out of the books, and be about to delete its bytes.
+        await room.withoutEviction(async () => {});
+        const finding = await local.read(name, signal);
+        if (finding.kind === 'damaged') damage.report(local.id, name);
+        isProven = finding.kind === 'good';
+        return finding.kind === 'good' ? finding.blob.bytes.length : null;
+      } finally {
+        if (isProven) {
+          // Another walk may have proven the blob as well.
+          arriving.get(keyOf(name))?.();
+          arriving.set(keyOf(name), arrived);
+        } else arrived();
+      }
     },
     record(found) {
-      const isInBooks = (name: ContentName) =>
-        catalog.replicas.known(local.id, name, false).some(({ state }) => state !== null);
-      const missing = found.filter((one) => !isInBooks(one));
-      catalog.recordSpooled(found);
-      // A file of a blob that a backend holds may stay in no books here, and be found at every walk: the next start sweeps it up.
-      const came = missing.filter(isInBooks);
-      room.takeBack(came.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0));
+      try {
+        enter(found);
+      } finally {
+        for (const one of found) {
+          arriving.get(keyOf(one))?.();
+          arriving.delete(keyOf(one));
+        }
+      }
     },
   };
+}
+
+function keyOf({ hashType, versionHash }: ContentName): string {
+  return `${hashType}/${versionHash}`;
 }

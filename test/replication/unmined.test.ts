@@ -8,6 +8,7 @@ import { parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
 import { Notifier } from '../../src/core/notifier.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { Spooler } from '../../src/ingest/spooler.ts';
+import { reindexedFolder } from '../../src/replication/reindexed-places.ts';
 import { UNMINED_KEPT_SECONDS, UnminedExpiry } from '../../src/replication/unmined-expiry.ts';
 import type { VerifiedBlob } from '../../src/verify/verified-blob.ts';
 import { Activity } from '../../src/view/activity.ts';
@@ -199,4 +200,64 @@ test('a number that a content had is never given again', () => {
   const after = openCatalog({ folder });
   after.recordSpooled([spooled('second')]);
   expect(after.page('oldest', null, 10)).toMatchObject([{ sequence: 2 }]);
+});
+
+/** An archive with an old blob that no block has, which is evicted at this word. */
+async function withOldBlob() {
+  const scene = await replicationScene({ backends: [] });
+  walk(scene.catalog);
+  scene.catalog.recordRebuilt();
+  const blob = sampleBlob('old', 500);
+  await scene.spool(blob, unmined);
+  const { room } = scene.replication;
+  const evict = async () => await room.expire(scene.catalog.unmined.before(LATER + 1, 10, 0), NEVER);
+  const { hashType, versionHash } = blob;
+  const facts = { hashType, versionHash, sizeBytes: 500, txid: null, medianTimeSeconds: LATER, firstSeenMs: 1 };
+  const isHere = async () => (await scene.store.stat(blob, NEVER)) !== null;
+  return { ...scene, room, blob, facts, evict, isHere };
+}
+
+test('an imported blob is not deleted by an eviction, nor by a sweep, between its bytes and its row', async () => {
+  const { catalog, conditions, writer, replication, blob, facts, evict, isHere } = await withOldBlob();
+  const importing = async (meanwhile: () => Promise<unknown>) => {
+    const path = {
+      put: async (...given: Parameters<typeof writer.put>) => {
+        const where = await writer.put(...given);
+        await meanwhile();
+        return where;
+      },
+    };
+    await new Spooler(path, catalog, conditions, new Activity(), SYSTEM_CLOCK).spool(blob, facts, NEVER);
+  };
+  await importing(evict);
+  expect([await isHere(), catalog.find(blob.versionHash).length]).toEqual([true, 1]);
+  expect(await evict()).toBe(1);
+  expect([await isHere(), catalog.find(blob.versionHash).length]).toEqual([false, 0]);
+  await importing(() => replication.folder.orphans.run(NEVER));
+  expect([await isHere(), catalog.find(blob.versionHash).length]).toEqual([true, 1]);
+});
+
+test('a blob that a walk over the folder has proven is not evicted before it is recorded', async () => {
+  const { catalog, local, damage, room, blob, facts, evict, isHere } = await withOldBlob();
+  const folder = reindexedFolder(local, catalog, damage, room);
+  expect(await folder.prove(blob, NEVER)).toBe(500);
+  expect(await evict()).toBe(0);
+  folder.record([facts]);
+  expect([await isHere(), catalog.find(blob.versionHash).length]).toEqual([true, 1]);
+});
+
+test('a blob that is being evicted is not proven by a walk over the folder', async () => {
+  const { catalog, store, local, damage, room, blob, evict } = await withOldBlob();
+  const folder = reindexedFolder(local, catalog, damage, room);
+  const remove = store.delete.bind(store);
+  const walking = new Promise<number | null>((resolve, reject) => {
+    store.delete = async (name, signal) => {
+      folder.prove(blob, NEVER).then(resolve, reject);
+      // A small blob is read without a wait: a walk that waits for nothing else has read it.
+      await nextTurn();
+      await remove(name, signal);
+    };
+  });
+  expect(await evict()).toBe(1);
+  expect(await walking).toBeNull();
 });

@@ -207,7 +207,9 @@ export class LeftOutLedger {
     const { versionHash, txid, height, medianTimeSeconds, senders = null, isPast } = mined;
     const sizeBytes = this.#rule.needsSenders ? this.#sizeOf(versionHash) : null;
     const isLeftOut = this.#rule.leavesOut(versionHash, sizeBytes, this.#sendersIn(versionHash, senders));
-    if (isLeftOut || isPast || !this.#rule.needsSenders) {
+    // Senders that were not learned let nothing in that no node has.
+    const isUnsaid = isPast && (senders === null || this.#rule.leavesOut(versionHash, sizeBytes, senders));
+    if (isLeftOut || isUnsaid || !this.#rule.needsSenders) {
       if (this.noteMined(mined)) return true;
     } else if (this.#isLeftOut(versionHash)) {
       // The occurrence is not recorded yet, and an earlier document of this block may name the blob.
@@ -217,6 +219,13 @@ export class LeftOutLedger {
     if (!isLeftOut || !this.#leaveOut({ versionHash, sizeBytes, txid, medianTimeSeconds }, true)) return false;
     this.#stale.add(firstHeightOf(height));
     return true;
+  }
+
+  /** Whether the senders of another block decide about it again: a block had it, and its senders left it out. */
+  waitsForOtherSenders(versionHash: VersionHash): boolean {
+    return this.#tables.reading('look up what a rule left out', () => {
+      return this.#rule.needsSenders && this.#isLeftOut(versionHash) && this.#isMined(versionHash);
+    });
   }
 
   /** A block has it, of history perhaps: it is no spam that is forgotten. false: it is not left out. As `judgeMined`. */

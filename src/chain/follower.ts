@@ -216,10 +216,15 @@ export class Follower {
     }
   }
 
-  /** The occurrences of a block with their senders. No node has the blobs of a past window, so none is asked about them. */
+  /**
+   * The occurrences of a block with their senders. No node has the blobs of a past window, so none is asked about them.
+   * A blob that a rule left out before is the exception: its new sender may make it a loss.
+   */
   async #named(block: ProvenBlock, medianTimeSeconds: number, tip: ChainTip, signal: AbortSignal) {
     const isPast = deadlineOf(medianTimeSeconds) < tip.medianTimeSeconds;
-    return this.#senders === null || isPast ? block.occurrences : await this.#senders.learn(block, signal);
+    const { leftOut } = this.#modules.catalog;
+    const decides = !isPast || block.occurrences.some(({ versionHash }) => leftOut.waitsForOtherSenders(versionHash));
+    return this.#senders === null || !decides ? block.occurrences : await this.#senders.learn(block, signal);
   }
 
   #record(blocks: readonly WalkedBlock[], tip: ChainTip): void {

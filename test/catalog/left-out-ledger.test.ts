@@ -356,6 +356,18 @@ describe('a rule by sender', () => {
     mine(catalog, 8, null, true);
     expect([queued(catalog), leftOut(catalog), catalog.totals().seen]).toEqual([[], true, 0]);
   });
+
+  test('counts as missing what was left out and a sender of the rule brought into a block of a past window', () => {
+    const catalog = openBySender();
+    catalog.noteListed([listed]);
+    expect(catalog.leftOut.waitsForOtherSenders(large.versionHash)).toBe(false);
+    mine(catalog, 7, [theirs]);
+    expect(catalog.leftOut.waitsForOtherSenders(large.versionHash)).toBe(true);
+    mine(catalog, 8, [theirs], true);
+    expect(leftOut(catalog)).toBe(true);
+    mine(catalog, 9, [ours], true);
+    expect([leftOut(catalog), catalog.findQueued(large.versionHash)]).toMatchObject([false, { hashType: 'keccak256' }]);
+  });
 });
 
 test('a blob that waits for its size is asked for when a list has had time to name it, and not later', () => {

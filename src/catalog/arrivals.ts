@@ -26,8 +26,8 @@ export class Arrivals {
     this.#leftOut = leftOut;
   }
 
-  /** Within a transaction of the caller. */
-  record(contents: readonly SpooledContent[]): void {
+  /** Within a transaction of the caller. Gives those that were held already, or are withheld: of these nothing was recorded. */
+  record(contents: readonly SpooledContent[]): readonly SpooledContent[] {
     const { content, seen, placements, nowMs } = this.#tables;
     const arrivals = this.#judged(contents);
     const put = content.putSpooled(arrivals, nowMs());
@@ -42,6 +42,7 @@ export class Arrivals {
     }
     placements.wantNew(fresh);
     this.#leftOut.recordEvidence();
+    return contents.filter((_, index) => (put[index] ?? null) === null);
   }
 
   /** Splits contents into those that a block has, and those that none has, as far as can be known. */

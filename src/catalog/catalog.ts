@@ -190,9 +190,12 @@ export class Catalog {
     return reading('look when a blob is due', () => seen.idleMs(nowMs(), lookedMs));
   }
 
-  /** The bytes of these are durable in the local store. */
-  recordSpooled(contents: readonly SpooledContent[]): void {
-    this.#tables.transaction('record what is spooled', () => this.#arrivals.record(contents));
+  /**
+   * The bytes of these are durable in the local store. Gives those that were held already, or are withheld: of these nothing
+   * was recorded.
+   */
+  recordSpooled(contents: readonly SpooledContent[]): readonly SpooledContent[] {
+    return this.#tables.transaction('record what is spooled', () => this.#arrivals.record(contents));
   }
 
   /** A peer gave the bytes: its record says so for good. */

@@ -2,6 +2,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { SpooledContent } from '../catalog/content-table.ts';
 import { SPOOL } from '../catalog/placement-table.ts';
 import { isForLater } from '../core/archive-errors.ts';
+import type { ContentName } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import { GroupCommit } from '../core/sqlite/group-commit.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
@@ -16,6 +17,8 @@ const GROUP_LIMIT = 512;
 export interface WritePath {
   /** Gives the id of the place that holds the blob durably now. @throws ArchiveError `isForLater` for what has no place. */
   put(blob: VerifiedBlob, signal: AbortSignal, isUnmined: () => boolean): Promise<string>;
+  /** A blob that was put here is one that the catalog held already: it may have been evicted meanwhile, or be counted twice. */
+  enterAgain(name: ContentName, sizeBytes: number): Promise<void>;
 }
 
 /** Makes verified bytes durable first, and only then says so in the catalog. */
@@ -25,13 +28,18 @@ export class Spooler {
   readonly #conditions: ConditionBoard;
   readonly #activity: Activity;
   readonly #commits: GroupCommit<SpooledContent>;
+  /** Recorded just now, and held already. */
+  readonly #heldAlready = new Set<SpooledContent>();
 
   constructor(path: WritePath, catalog: Catalog, conditions: ConditionBoard, activity: Activity, clock: Clock) {
     this.#path = path;
     this.#catalog = catalog;
     this.#conditions = conditions;
     this.#activity = activity;
-    this.#commits = new GroupCommit((contents) => catalog.recordSpooled(contents), GROUP_LIMIT, clock);
+    const record = (contents: readonly SpooledContent[]) => {
+      for (const content of catalog.recordSpooled(contents)) this.#heldAlready.add(content);
+    };
+    this.#commits = new GroupCommit(record, GROUP_LIMIT, clock);
   }
 
   /**
@@ -53,11 +61,16 @@ export class Spooler {
     await this.#retryUntilWritten(async () => {
       // A commit that failed is tried again without writing the bytes again.
       where ??= await this.#path.put(blob, signal, isUnmined);
-      if (where === SPOOL) await this.#commits.add(content);
+      if (where === SPOOL) await this.#record(content);
       // There was no room here: a backend took it, and gave it back whole.
       else this.#catalog.replicas.recordFound(where, [content]);
     }, signal).finally(arrived);
     this.#activity.emit('spooled', { hashType, versionHash, sizeBytes: seen.sizeBytes });
+  }
+
+  async #record(content: SpooledContent): Promise<void> {
+    await this.#commits.add(content);
+    if (this.#heldAlready.delete(content)) await this.#path.enterAgain(content, content.sizeBytes);
   }
 
   /** A blob that has no place here while others have one (`isForLater`) is given up at once: the others must not wait behind it. */

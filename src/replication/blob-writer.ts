@@ -1,5 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import { ArchiveError } from '../core/archive-errors.ts';
+import type { ContentName } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { mayBeOneFile, StorageError, storageFault } from '../storage/errors.ts';
@@ -24,6 +25,9 @@ export function sitesTaking(sites: readonly BackendHandle[], { replicas }: Catal
   return ({ versionHash, bytes }: VerifiedBlob) =>
     sites.filter(({ id }) => replicas.takes(id, { versionHash, sizeBytes: bytes.length }));
 }
+
+/** Never aborts. */
+const UNSTOPPED = new AbortController().signal;
 
 /** A local disk that refused nothing for so long is called healthy again. */
 const WELL_AFTER_MS = 600_000;
@@ -74,6 +78,12 @@ export class BlobWriter {
     }
     if (mayBeOneFile(refusal) && (await local.store.isServing())) throw noPlace(blob, refusal);
     throw refusal;
+  }
+
+  /** Settles in the books a blob that was written here although the catalog held it already. */
+  async enterAgain(name: ContentName, sizeBytes: number): Promise<void> {
+    const { local, room } = this.#modules;
+    await room.enterAgain(name, sizeBytes, async () => (await local.read(name, UNSTOPPED)).kind === 'good');
   }
 
   /** Ends what a refusal told, where the disk works again and no blob has come since that would show it. */

@@ -2,6 +2,7 @@ import type { EvictionGrade, EvictionSafety } from '../catalog/cache-ledger.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
 import { messageOf } from '../core/blob/errors.ts';
+import type { ContentName } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { type LocalStore, ROW_LIMIT_BYTES } from '../storage/local/local-store.ts';
@@ -129,6 +130,24 @@ export class DiskQuota {
   /** The bytes that were given back are still there. */
   takeBack(bytes: number): void {
     this.#usedBytes += bytes;
+  }
+
+  /**
+   * Settles bytes that were claimed and written for a blob that the catalog held already: two sources gave it, or a backend
+   * holds it. A cache may have evicted the blob before or since; then its bytes would lie here in no books, or its room would
+   * be taken for as long as the process runs. `isHere` reads and hashes the bytes.
+   */
+  async enterAgain(name: ContentName, sizeBytes: number, isHere: () => Promise<boolean>): Promise<void> {
+    if (!this.isCache) return;
+    const { catalog } = this.#modules;
+    const { cached } = catalog.replicas;
+    await this.withoutEviction(async () => {
+      const entry = catalog.find(name.versionHash).find(({ hashType }) => hashType === name.hashType);
+      // A take-down came meanwhile.
+      if (entry === undefined || catalog.withheld.has(entry)) return;
+      const isEntered = !cached.has(entry) && (await isHere()) && cached.recordCached(entry);
+      if (!isEntered) this.giveBack(sizeBytes);
+    });
   }
 
   /** Something that was not counted was deleted: the disk has more room than it had. */

@@ -178,6 +178,7 @@ test('a blob that gets its block while it waits for room is no unmined one any m
       told.push(isUnmined());
       return SPOOL;
     },
+    enterAgain: async () => undefined,
   };
   const spooler = new Spooler(path, catalog, conditions, new Activity(), SYSTEM_CLOCK);
   const listed = { ...sighting('', { medianTimeSeconds: LATER }), firstSeenMs: 1, isUnmined: true };

@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
+import { Spooler, type WritePath } from '../../src/ingest/spooler.ts';
+import type { VerifiedBlob } from '../../src/verify/verified-blob.ts';
+import { NEVER, sampleBlob } from '../sample-blobs.ts';
+import { MemoryBackend } from './memory-backend.ts';
+import { replicationScene } from './replication-scene.ts';
+
+const SIZE = 500;
+const FACTS = { sizeBytes: SIZE, txid: null, medianTimeSeconds: 1_790_000_000, firstSeenMs: 1_790_000_000_000 };
+
+/** A cache beside a bucket that takes everything. */
+async function cache() {
+  const scene = await replicationScene({ backends: [new MemoryBackend('s3')], budgetBytes: 10 * SIZE });
+  const { writer, catalog, conditions, activity, replication, store } = scene;
+  await replication.admit(NEVER);
+  const { room } = replication;
+  const spoolBy = (path: WritePath) => {
+    const spooler = new Spooler(path, catalog, conditions, activity, SYSTEM_CLOCK);
+    return (blob: VerifiedBlob) => spooler.spool(blob, FACTS, NEVER);
+  };
+  /** Bytes of the copies in the books, by the catalog and by what may still come, and whether this one lies here. */
+  const books = async (blob: VerifiedBlob) => ({
+    inBooks: catalog.replicas.cached.localBytes(),
+    counted: room.cachedBytes,
+    isHere: (await store.stat(blob, NEVER)) !== null,
+  });
+  const evict = async () => expect(await room.relieve(NEVER)).toBe(true);
+  return { ...scene, room, books, evict, spoolBy, spool: spoolBy(writer) };
+}
+
+test('a blob that was evicted and is spooled again is in the books again, and is evicted again', async () => {
+  const { replication, books, evict, spool } = await cache();
+  const blob = sampleBlob('evicted and again', SIZE);
+  await spool(blob);
+  await replication.drain(['s3'], NEVER);
+  await evict();
+  expect(await books(blob)).toEqual({ inBooks: 0, counted: 0, isHere: false });
+  await spool(blob);
+  expect(await books(blob)).toEqual({ inBooks: SIZE, counted: SIZE, isHere: true });
+  await evict();
+  expect(await books(blob)).toEqual({ inBooks: 0, counted: 0, isHere: false });
+});
+
+test('a blob that two sources give at once takes its room once', async () => {
+  const { books, spool } = await cache();
+  const blob = sampleBlob('given twice', SIZE);
+  await Promise.all([spool(blob), spool(blob)]);
+  await spool(blob);
+  expect(await books(blob)).toEqual({ inBooks: SIZE, counted: SIZE, isHere: true });
+});
+
+test('a blob that is evicted between its second write and the record of it takes no room, and is in no books', async () => {
+  const { writer, replication, books, evict, spool, spoolBy } = await cache();
+  const blob = sampleBlob('evicted meanwhile', SIZE);
+  await spool(blob);
+  await replication.drain(['s3'], NEVER);
+  const again = spoolBy({
+    put: async (...given) => {
+      const where = await writer.put(...given);
+      await evict();
+      return where;
+    },
+    enterAgain: (...given) => writer.enterAgain(...given),
+  });
+  await again(blob);
+  expect(await books(blob)).toEqual({ inBooks: 0, counted: 0, isHere: false });
+});
+
+test('a store that keeps everything counts a blob that comes again once', async () => {
+  const scene = await replicationScene({ backends: [], mode: 'keep' });
+  const { writer, catalog, conditions, activity, replication } = scene;
+  const spooler = new Spooler(writer, catalog, conditions, activity, SYSTEM_CLOCK);
+  const blob = sampleBlob('kept', SIZE);
+  for (let time = 0; time < 2; time += 1) await spooler.spool(blob, FACTS, NEVER);
+  expect(replication.room.bytes).toBe(SIZE);
+});

@@ -12,6 +12,11 @@ export class HexCache {
     this.#budgetBytes = budgetBytes;
   }
 
+  /** Bytes of text that are held now. */
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
   hexOf(content: Content): Buffer {
     const key = content.versionHash;
     const hit = this.#prepared.get(key);

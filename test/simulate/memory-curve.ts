@@ -8,25 +8,43 @@ const MIB = 1_048_576;
 interface Point {
   readonly at: number;
   readonly heapBytes: number;
+  /** Memory of buffers, without the buffers of a simulated world. */
+  readonly bufferBytes: number;
+  /** Everything that is neither heap nor buffers: the program, SQLite, and what the C library keeps of freed memory. */
+  readonly nativeBytes: number;
   readonly residentBytes: number;
 }
+
+type Part = Exclude<keyof Point, 'at'>;
 
 /** The memory of this process along a run, and the line that fits it best. */
 export class MemoryCurve {
   readonly #points: Point[] = [];
 
-  /** Measures behind a collection of all garbage. */
-  note(at: number): { readonly said: string; readonly heapBytes: number } {
+  /** Measures behind a collection of all garbage. `worldBytes`: buffers that are not of what is measured. */
+  note(at: number, worldBytes = 0): { readonly said: string; readonly heapBytes: number } {
     collect();
-    const { heapUsed, rss } = process.memoryUsage();
-    const point = { at, heapBytes: heapUsed, residentBytes: rss };
+    const { heapUsed, heapTotal, arrayBuffers, external, rss } = process.memoryUsage();
+    const point: Point = {
+      at,
+      heapBytes: heapUsed,
+      bufferBytes: arrayBuffers - worldBytes,
+      nativeBytes: rss - heapTotal - external,
+      residentBytes: rss,
+    };
     this.#points.push(point);
-    const said = `heap ${inMiB(point.heapBytes)}, resident ${inMiB(point.residentBytes)}`;
-    return { said, heapBytes: point.heapBytes };
+    const buffers = worldBytes === 0 ? '' : ` and ${inMiB(worldBytes)} of the world's`;
+    const parts = [
+      `heap ${inMiB(point.heapBytes)}`,
+      `buffers ${inMiB(point.bufferBytes)}${buffers}`,
+      `native ${inMiB(point.nativeBytes)}`,
+      `resident ${inMiB(point.residentBytes)}`,
+    ];
+    return { said: parts.join(', '), heapBytes: point.heapBytes };
   }
 
   /** Bytes for each unit of `at`, by least squares over everything behind the first quarter: caches fill in it. */
-  slope(of: 'heapBytes' | 'residentBytes'): number {
+  slope(of: Part): number {
     const points = this.#points.slice(Math.floor(this.#points.length / 4));
     const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
     const middle = { at: mean(points.map(({ at }) => at)), bytes: mean(points.map((point) => point[of])) };

@@ -6,6 +6,8 @@ import type { SimulatedTime } from './simulated-time.ts';
 /** Names in a folder that a power loss takes back until the folder is synced. */
 interface NameChange {
   readonly folder: string;
+  /** Content of the file that the name stood for. */
+  readonly content?: Buffer | null;
   undo(): void;
 }
 
@@ -112,7 +114,7 @@ export class SimulatedDisk {
       if (real.existsSync(to)) real.renameSync(to, from);
       if (replaced !== null) real.writeFileSync(to, replaced);
     };
-    this.#changes.push({ folder: dirname(to), undo });
+    this.#changes.push({ folder: dirname(to), content: replaced, undo });
   }
 
   remove(path: string, options: fs.RmOptions): void {
@@ -124,7 +126,7 @@ export class SimulatedDisk {
       harmAgain();
       real.writeFileSync(path, removed);
     };
-    this.#changes.push({ folder: dirname(path), undo });
+    this.#changes.push({ folder: dirname(path), content: removed, undo });
   }
 
   #renew(path: string): () => void {
@@ -137,6 +139,11 @@ export class SimulatedDisk {
   withTimes<T extends Stats | BigIntStats>(stats: T): T {
     const count = this.#writes.get(Number(stats.ino)) ?? 0n;
     return Object.assign(stats, { mtimeNs: count, ctimeNs: count });
+  }
+
+  /** Bytes of files that a power failure would bring back. */
+  get heldBytes(): number {
+    return this.#changes.reduce((sum, { content }) => sum + (content?.length ?? 0), 0);
   }
 
   /** Names that were not synced are as before, from some moment on; files that were not synced are cut short. */

@@ -71,6 +71,11 @@ export class SimulatedNode {
     this.#random = random;
   }
 
+  /** Bytes of the answers that it has ready. */
+  get heldBytes(): number {
+    return this.#hexCache.heldBytes;
+  }
+
   get isAway(): boolean {
     return this.#isAway;
   }

@@ -145,6 +145,11 @@ export class SimulatedStore implements ObjectStore, Backend {
     return this.health === 'empty' ? this.#elsewhere : this.#objects;
   }
 
+  /** Bytes of all objects. */
+  get heldBytes(): number {
+    return [...this.#objects.values(), ...this.#elsewhere.values()].reduce((sum, { bytes }) => sum + bytes.length, 0);
+  }
+
   lose(path: string): void {
     if (this.#shown.delete(path)) this.#harm(path);
   }
@@ -212,7 +217,8 @@ export class SimulatedStore implements ObjectStore, Backend {
 
   async put(object: NewObject, mode: PutMode, signal: AbortSignal): Promise<void> {
     const path = pathOf(keyOf(object));
-    const bytes = 'path' in object ? Buffer.from(object.text) : new Uint8Array(object.bytes);
+    // A part of Node's pool would keep all of it.
+    const bytes = 'path' in object ? new TextEncoder().encode(object.text) : new Uint8Array(object.bytes);
     await this.#answering('put', PUT_LATENCY, signal, path);
     const shown = this.#shown;
     const there = shown.get(path);

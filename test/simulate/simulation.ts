@@ -172,6 +172,17 @@ export class Simulation {
     return this.stores.filter((store) => !this.unnamed.has(store));
   }
 
+  /** Bytes of buffers that the world around the archiver holds: they grow with each blob. */
+  get worldBytes(): number {
+    const parts = [this.truth, this.disk, ...this.stores, ...this.nodes];
+    return parts.reduce((sum, { heldBytes }) => sum + heldBytes, 0);
+  }
+
+  /** Releases what the simulation itself has read of the catalog, which grows with each blob. It is read again when it is needed. */
+  forgetClaims(): void {
+    this.#invariants.forgetLife();
+  }
+
   get life(): Life | null {
     return this.archiver.life;
   }

@@ -50,6 +50,11 @@ export class Truth {
     return bytes;
   }
 
+  /** Bytes of the blobs that it has made again. */
+  get heldBytes(): number {
+    return [...this.#bytes.values()].reduce((sum, { length }) => sum + length, 0);
+  }
+
   isTrue(name: ContentName, bytes: Uint8Array | null): boolean {
     const expected = this.bytes(name.versionHash);
     return bytes !== null && expected !== null && Buffer.compare(expected, bytes) === 0;

@@ -11,10 +11,15 @@ const nasty = fc.oneof(
   fc.string(),
   fc.constantFrom('"data":"', 'data', '","data":"ab', '\\', '"', '@0', '@1', 'é"data":"€', '"data":"00"'),
 );
+/**
+ * Node 26.10 parses a key of one escaped character as the last such key that it met: after `JSON.parse('{"\\\\":1}')`,
+ * `JSON.parse('{"\\"":1}')` has the key of a backslash. The answers of nodes have no such keys.
+ */
+const isParsedWell = (key: string) => key.length !== 1 || JSON.stringify(key).length === 3;
 const entry = fc.record({
   id: fc.oneof(fc.nat().map(String), nasty),
   result: fc.dictionary(
-    fc.oneof(nasty, fc.constantFrom('data', 'x"data', 'versionhash')),
+    fc.oneof(nasty, fc.constantFrom('data', 'x"data', 'versionhash')).filter(isParsedWell),
     fc.oneof(hex, nasty, fc.integer()),
     {
       maxKeys: 5,

@@ -227,6 +227,7 @@ test('an imported blob is not deleted by an eviction, nor by a sweep, between it
         await meanwhile();
         return where;
       },
+      enterAgain: async (...given: Parameters<typeof writer.enterAgain>) => await writer.enterAgain(...given),
     };
     await new Spooler(path, catalog, conditions, new Activity(), SYSTEM_CLOCK).spool(blob, facts, NEVER);
   };

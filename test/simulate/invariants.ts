@@ -227,8 +227,10 @@ export class Invariants {
       const copies = good.filter((one) => one.name.versionHash === versionHash && one.counts);
       const whole = copies.filter(isGiven).length;
       const isListed = nodes.some((node) => node.has(versionHash));
-      // A loss that was recorded while a peer lied is not judged again.
-      const isAtPeer = !lost.has(versionHash) && peers.some((peer) => peer.has(versionHash));
+      // A loss that was recorded while a peer lied is not judged again. History that was walked again after the loss of
+      // everything is fetched from a peer by the daily comparison.
+      const isSought = !lost.has(versionHash) && life.catalog.find(versionHash).length > 0;
+      const isAtPeer = isSought && peers.some((peer) => peer.has(versionHash));
       const isSomewhere =
         isListed || isAtPeer || this.#stores().some((store) => truth.isTrue(content, store.held(content)));
       const what = `${content.hashType} ${versionHash} of block ${height}`;

@@ -228,8 +228,6 @@ export class Simulation {
       await this.until(endMs + WHOLE_WITHIN_MS / 2);
       this.#isScrubbed = true;
       void this.#invariants.scrubTwice();
-      // An archiver does so once a day: what a peer has of the blocks that are known again is fetched from there.
-      void this.comparisons.run();
       await this.until(endMs + WHOLE_WITHIN_MS);
       if (this.#violation === null) this.#invariants.checkWhole();
       // A start deletes files that the catalog does not have.

@@ -43,7 +43,8 @@ export async function remoteCall<T>(
     return await work(ending.signal);
   } catch (cause) {
     call.signal.throwIfAborted();
-    throw remoteFault(call, isLate ? tooLate(call.timeoutMs) : explain(cause), cause);
+    // A body that the deadline has cut short is late, whatever the reader of the body made of it.
+    throw isLate ? faultOf(call, tooLate(call.timeoutMs), cause) : remoteFault(call, explain(cause), cause);
   } finally {
     clearTimeout(timer);
     call.signal.removeEventListener('abort', giveUp);
@@ -55,8 +56,14 @@ export function remoteFault(
   meaning: FaultMeaning,
   cause: unknown,
 ): StorageError {
-  if (cause instanceof StorageError) return cause;
-  const { backend, where, operation } = call;
+  return cause instanceof StorageError ? cause : faultOf(call, meaning, cause);
+}
+
+function faultOf(
+  { backend, where, operation }: Pick<RemoteCall, 'backend' | 'where' | 'operation'>,
+  meaning: FaultMeaning,
+  cause: unknown,
+): StorageError {
   return new StorageError(
     meaning.code,
     `The ${backend} store at ${where} ${meaning.says} (${operation}: ${reasonOf(cause)}).`,

@@ -523,7 +523,8 @@ export class Invariants {
           said.atMs < knownMs &&
           (said.height > since.height || said.atMs >= since.ms) &&
           catalog.chain.blockAt(said.height)?.hash !== said.hash &&
-          said.height >= FIRST_HEIGHT &&
+          // A catalog that was made again begins with the lowest block of which there is a record.
+          said.height >= Math.max(FIRST_HEIGHT, catalog.chain.state.lowestHeight ?? FIRST_HEIGHT) &&
           isElsewhere(said.height),
       );
       if (other !== undefined) {

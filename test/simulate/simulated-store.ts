@@ -36,6 +36,8 @@ interface Kept {
   isPinned: boolean;
   /** Whether the bytes are others than those that were put. */
   isRotten: boolean;
+  /** Another archiver put it here, and this one has not replaced it. */
+  readonly isByAnother?: boolean;
 }
 
 /**
@@ -114,8 +116,9 @@ export class SimulatedStore implements ObjectStore, Backend {
     if (this.#shown === before) return;
     this.taken += 1;
     for (const path of before.keys()) if (!this.#shown.has(path)) this.#harm(path);
-    for (const [path, { isPinned, isRotten }] of this.#shown) {
-      if (isPinned && !isRotten) this.#unharm(path);
+    for (const [path, { isPinned, isRotten, isByAnother }] of this.#shown) {
+      // What another archiver put there may be wrong, and no claim is about it.
+      if (isPinned && !isRotten && isByAnother !== true) this.#unharm(path);
       else this.#harm(path);
       if (isRotten) this.rotten.set(path, this.#time.steadyMs);
     }
@@ -182,6 +185,7 @@ export class SimulatedStore implements ObjectStore, Backend {
       putMs: this.#time.steadyMs,
       isPinned: true,
       isRotten: false,
+      isByAnother: true,
     });
     this.changes += 1;
   }

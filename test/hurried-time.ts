@@ -32,10 +32,10 @@ export function hurry(): void {
 
 function beginHurry(): () => void {
   const [wallMs, steadyMs] = [realWallMs(), realMs()];
-  let [passedMs, lookedMs] = [0, steadyMs];
+  let [passedMs, lookedMs, pace] = [0, steadyMs, HURRY];
   const look = () => {
     const nowMs = realMs();
-    passedMs += Math.min(nowMs - lookedMs, MAX_STEP_MS) * HURRY;
+    passedMs += Math.min(nowMs - lookedMs, pace === HURRY ? MAX_STEP_MS : Number.POSITIVE_INFINITY) * pace;
     lookedMs = nowMs;
     return passedMs;
   };
@@ -60,6 +60,9 @@ function beginHurry(): () => void {
     });
   });
   return () => {
+    look();
+    // A library refreshes its timer for as long as the process runs: from now on by the machine's clock.
+    pace = 1;
     clearInterval(looking);
     Date.now = realWallMs;
     performance.now = realMs;

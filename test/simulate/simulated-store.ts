@@ -117,7 +117,7 @@ export class SimulatedStore implements ObjectStore, Backend {
     this.taken += 1;
     for (const path of before.keys()) if (!this.#shown.has(path)) this.#harm(path);
     for (const [path, { isPinned, isRotten, isByAnother }] of this.#shown) {
-      // What another archiver put there may be wrong, and no claim is about it.
+      // An object of another archiver may be wrong, and no claim is about it.
       if (isPinned && !isRotten && isByAnother !== true) this.#unharm(path);
       else this.#harm(path);
       if (isRotten) this.rotten.set(path, this.#time.steadyMs);

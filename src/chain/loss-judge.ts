@@ -90,12 +90,11 @@ export class LossJudge {
       // A blob with custom bytes is kept apart and is not lost.
       .filter(({ versionHash }) => !catalog.custom.has(versionHash))
       .slice(0, GROUP);
-    const losses: Loss[] = [];
     for (const wanted of overdue) {
       const loss = await this.#judge(wanted, signal);
-      if (loss !== null) losses.push(loss);
+      // Each by itself: a source of the next blob may take a minute, and answers of before grow old.
+      if (loss !== null) rule.record([loss]);
     }
-    rule.record(losses);
     return overdue.length;
   }
 

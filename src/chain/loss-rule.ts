@@ -40,14 +40,16 @@ export class LossRule {
   }
 
   /**
-   * Records what still is lost. The branch may have changed while the sources answered, and a list may have told a size that a
-   * rule leaves out. A blob that was taken down, or that is kept apart as custom bytes, is not lost. Gives those recorded.
+   * Records what still is lost. While the sources answered, the branch may have changed. A list may have named the blob again,
+   * or a size that a rule leaves out. A blob that was taken down, or that is kept apart as custom bytes, is not lost.
+   * Gives those recorded.
    */
   record(losses: readonly Loss[]): readonly Loss[] {
     const { chain, withheld, leftOut, custom, losses: ledger } = this.#catalog;
     const missing = losses.filter(
       (loss) =>
         chain.lastHeight(loss) === loss.upToHeight &&
+        !this.isListed(loss.versionHash) &&
         !withheld.has(loss) &&
         !leftOut.has(loss.versionHash) &&
         !custom.has(loss.versionHash),

@@ -15,8 +15,8 @@ import { eventually } from '../e2e/eventually.ts';
 const hex = (label: string) => createHash('sha256').update(label).digest('hex');
 const MINED_SECONDS = 1_767_000_000;
 
-/** A catalog in which one blob is recorded as lost, and another one is overdue. */
-function catalogAfterALoss() {
+/** A catalog in which one blob is recorded as lost, and others are overdue. */
+function catalogAfterALoss(overdue: readonly string[]) {
   const catalog = openCatalog();
   catalog.chain.recordStart(100);
   const hash = parseBlockHash(hex('block 100'));
@@ -25,7 +25,7 @@ function catalogAfterALoss() {
     const txid = parseTxId(hex(`${label} txid`));
     return { versionHash, hashType: 'keccak256', txid, vout: 0, transactionIndex, makeRecord: () => '{}' } as const;
   };
-  const occurrences = [occurrence('lost', 1), occurrence('overdue', 2)];
+  const occurrences = ['lost', ...overdue].map((label, index) => occurrence(label, index + 1));
   const times = { timeSeconds: MINED_SECONDS, medianTimeSeconds: MINED_SECONDS };
   const block = {
     height: 100,
@@ -47,11 +47,13 @@ interface Given {
   readonly find?: RescueSource['find'];
   readonly peers?: RescueSource[];
   readonly isTakenOver?: boolean;
+  readonly isListed?: () => boolean;
+  readonly overdue?: readonly string[];
 }
 
 /** A judge over that catalog; it runs until the end of the test. */
 function judging(isListCurrent: () => boolean, given: Given = {}) {
-  const { catalog, hash } = catalogAfterALoss();
+  const { catalog, hash } = catalogAfterALoss(given.overdue ?? ['overdue']);
   if (given.isTakenOver ?? true) catalog.evidence.recordTakenOver();
   const asked = Promise.withResolvers<void>();
   const silent = Promise.withResolvers<null>();
@@ -67,7 +69,7 @@ function judging(isListCurrent: () => boolean, given: Given = {}) {
       entries: null,
     },
     isListCurrent,
-    isListed: () => false,
+    isListed: given.isListed ?? (() => false),
   };
   const place: RescueSource = {
     name: 'store silent',
@@ -121,6 +123,38 @@ test('a blob that comes from elsewhere while the sources answer is not lost', as
   answer();
   await eventually(() => expect(conditions.standing()).toEqual([]));
   expect([catalog.losses.count(), catalog.losses.overdue(Number.MAX_SAFE_INTEGER, 9)]).toEqual([0, []]);
+});
+
+test('a loss is recorded when its sources have answered, before those of the next blob have', async () => {
+  const next = Promise.withResolvers<void>();
+  const silent = Promise.withResolvers<null>();
+  let asked = 0;
+  const find = () => {
+    asked += 1;
+    if (asked === 1) return Promise.resolve(null);
+    next.resolve();
+    return silent.promise;
+  };
+  const { catalog } = judging(() => true, { find, overdue: ['overdue', 'another'] });
+  onTestFinished(() => silent.resolve(null));
+  await next.promise;
+  expect(catalog.losses.count()).toBe(2);
+});
+
+test('a blob that a list names again while the sources answer is not lost', async () => {
+  let hasAnswered = false;
+  const listed = Promise.withResolvers<void>();
+  const find = () => {
+    hasAnswered = true;
+    return Promise.resolve(null);
+  };
+  const isListed = () => {
+    if (hasAnswered) listed.resolve();
+    return hasAnswered;
+  };
+  const { catalog } = judging(() => true, { find, isListed });
+  await listed.promise;
+  expect(catalog.losses.count()).toBe(1);
 });
 
 /** One for what is overdue, and one for what is recorded. */

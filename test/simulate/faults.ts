@@ -283,6 +283,7 @@ export class Faults {
       if (isChosen) store.poisoned.set(path, isOldest ? 'storage/archived' : 'storage/fault');
     }
     const rotting = time.after(forMs / 4, 'world', () => {
+      this.#simulation.beforeFault();
       const others = store.blobs.filter((path) => !store.poisoned.has(path));
       if (others.length > 0) store.rot(random.pick(others));
     });
@@ -310,6 +311,7 @@ export class Faults {
     if (!isSilent) this.#simulation.readAll();
     const endings = isSilent ? [random.pick(silencers)()] : [];
     const wiping = time.after(Math.min(SILENCE_MS, forMs / 2), 'world', () => {
+      this.#simulation.beforeFault();
       for (const store of stores) {
         store.wipe();
         if (!isSilent) endings.push(during(store, 'health', 'full', 'well'));

@@ -87,6 +87,8 @@ export class Simulation {
   killedMs = Number.NEGATIVE_INFINITY;
   /** When the index was lost last. */
   catalogLostMs = Number.NEGATIVE_INFINITY;
+  /** The archiver has begun again in an empty folder. */
+  hasLostFolder = false;
   /** No more blobs are submitted: what there is has time to become whole. */
   #isQuiet = false;
   /** The last scrubs have begun. */
@@ -96,7 +98,8 @@ export class Simulation {
   readonly #faults: Faults;
   readonly #processRandom: SeededRandom;
   readonly #workRandom: SeededRandom;
-  readonly #digest: Hash = createHash('sha256');
+  /** null: the seed is over, and the words of a dead process do not count. */
+  #digest: Hash | null = createHash('sha256');
   readonly #trace: ((line: string) => void) | null;
   #violation: Violation | null = null;
   #labels = 0;
@@ -193,6 +196,7 @@ export class Simulation {
 
   /** In the log, and in its digest. */
   note(what: string): void {
+    if (this.#digest === null) return;
     // A message may name a file, and the folder of this run is another the next time.
     const line = `${Math.round(this.time.steadyMs)} ${what.replaceAll(this.#root, '')}`;
     this.#digest.update(line);
@@ -237,8 +241,10 @@ export class Simulation {
     }
     const simulatedMs = this.time.steadyMs - beganMs;
     this.end();
+    const digest = this.#digest?.digest('hex') ?? '';
+    this.#digest = null;
     return {
-      ...{ violation: this.#violation, digest: this.#digest.digest('hex'), events: this.time.ran, simulatedMs },
+      ...{ violation: this.#violation, digest, events: this.time.ran, simulatedMs },
       blocks: this.truth.main.chain.tip.height - FIRST_HEIGHT + 1,
       blobs: this.#labels,
       pairs: this.#faults.pairs,
@@ -251,8 +257,13 @@ export class Simulation {
 
   /** An event happens now. false: it is over at once. */
   begin(event: PlannedEvent): boolean {
-    this.#invariants.beforeFault();
+    this.beforeFault();
     return this.#faults.begin(event);
+  }
+
+  /** Compares what is claimed now, before something else is true. */
+  beforeFault(): void {
+    this.#invariants.beforeFault();
   }
 
   /** One scrub, as on each day. */
@@ -302,6 +313,7 @@ export class Simulation {
   /** The archiver's machine is gone, with everything that lay only there. */
   loseFolder(): void {
     this.kill(false);
+    this.hasLostFolder = true;
     this.archiver.loseFolder();
     this.disk.unreadable.clear();
     this.truth.harmedFiles.clear();

@@ -6,11 +6,12 @@ import { expect, test } from 'vitest';
 
 /** Seconds of processor time each, on a machine that may be busy. */
 const timeout = 600_000;
-const MAIN = fileURLToPath(new URL('main.ts', import.meta.url));
+/** `npm run simulate`, without npm. */
+const SIMULATE = [fileURLToPath(new URL('../../src/launch.mjs', import.meta.url)), '--script', 'simulate'];
 
 /** In a process of its own, which gives its clock, its timers and its files away for good. */
 function simulate(...words: string[]): { readonly code: number | null; readonly said: string } {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN, ...words], { encoding: 'utf8' });
+  const { status, stdout, stderr } = spawnSync(process.execPath, [...SIMULATE, ...words], { encoding: 'utf8' });
   return { code: status, said: stdout + stderr };
 }
 
@@ -40,7 +41,7 @@ test('two processes share the seeds, and tell together what they found', { timeo
 
 test('a run that is told to end says what it has counted', { timeout }, async () => {
   const words = ['--seeds', '100000', '--short', '--each', '--jobs', '2'];
-  const run = spawn(process.execPath, [MAIN, ...words], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const run = spawn(process.execPath, [...SIMULATE, ...words], { stdio: ['ignore', 'pipe', 'inherit'] });
   let said = '';
   run.stdout.setEncoding('utf8').on('data', (text: string) => {
     if (said === '') run.kill('SIGTERM');
@@ -51,9 +52,21 @@ test('a run that is told to end says what it has counted', { timeout }, async ()
   expect(code).toBe(0);
 });
 
+const MANY = ['--short', '--seeds', '200', '--jobs', String(Math.min(availableParallelism(), 4))];
+
 test('every claim holds in 200 short seeds', { timeout }, () => {
-  const jobs = String(Math.min(availableParallelism(), 4));
-  const { code, said } = simulate('--short', '--from', '1', '--seeds', '200', '--jobs', jobs);
+  const { code, said } = simulate(...MANY, '--from', '1');
   expect(said).toMatch(/200 seeds, .*: 0 failed/);
   expect(code).toBe(0);
 });
+
+// A new seed may fail once in thousands: CI looks for it, and no other build depends on it. A failure prints the command that
+// replays it, and is never tried with other seeds.
+if (process.env['CI'] === 'true') {
+  test('every claim holds in 200 short seeds of this moment', { timeout, retry: 0 }, () => {
+    const { code, said } = simulate(...MANY, '--fresh');
+    expect(said).toMatch(/^fresh seeds from \d+/);
+    expect(said).toMatch(/200 seeds, .*: 0 failed/);
+    expect(code).toBe(0);
+  });
+}

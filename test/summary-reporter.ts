@@ -2,7 +2,7 @@ import type { Reporter, TestCase, TestModule } from 'vitest/node';
 
 const MAX_NAMED = 20;
 
-/** Names what was left out, what was skipped, and what passed only at the second try; one plain line at the end, for any log reader. */
+/** Names what was left out and what was skipped; one plain line at the end, for any log reader. */
 export class SummaryReporter implements Reporter {
   readonly #leftOut: ReadonlyMap<string, readonly string[]>;
 
@@ -18,8 +18,6 @@ export class SummaryReporter implements Reporter {
     const brokenModules = modules.filter((module) => module.state() === 'failed' && !hasFailedTest(module)).length;
     const lines = [...this.#leftOut].map(([file, started]) => `left out: test/${file} (starts ${started.join(', ')})`);
     lines.push(...skipped.map((one) => `skipped: ${nameOf(one)}`));
-    const flaky = tests.filter((one) => one.diagnostic()?.flaky === true);
-    lines.push(...flaky.map((one) => `passed only when tried again: ${nameOf(one)}${firstErrorOf(one)}`));
     lines.push(...costliest(modules));
     const passed = tests.length - skipped.length - failed;
     lines.push(`${passed} passed, ${failed + brokenModules + errors.length} failed, ${skipped.length} skipped`);
@@ -43,12 +41,6 @@ const seconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
 
 function nameOf({ module, fullName }: TestCase): string {
   return `${module.relativeModuleId} › ${fullName}`;
-}
-
-/** The error of the first failure: nothing else prints that. */
-function firstErrorOf(test: TestCase): string {
-  const [error] = test.result().errors ?? [];
-  return error === undefined ? '' : `\n${error.stack ?? error.message}`;
 }
 
 function hasFailedTest(module: TestModule): boolean {

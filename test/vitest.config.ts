@@ -62,9 +62,6 @@ export default defineConfig({
     hookTimeout: 120_000,
     // A poll waits as long as `eventually` does: by itself it gives up after one second.
     expect: { poll: { timeout: 60_000, interval: 25 } },
-    // Most are about processes, servers and clocks on a machine that others use too: where the whole suite is promised,
-    // what failed is tried once more, and the summary names it. What must never happen even once has `retry: 0`.
-    retry: process.env['CI'] === 'true' ? 1 : 0,
     env: { NODE_COMPILE_CACHE: COMPILED },
   },
 });

@@ -14,7 +14,6 @@ const MODES: readonly TortureMode[] = ['keep', 'cache'];
 test.each(MODES)(
   'kill -9 at random moments loses nothing, fetches nothing twice, and leaves no false claim: %s',
   {
-    retry: 0,
     // A start of a process for each kill, one after the other.
     timeout: 300_000 + KILLS * 60_000,
   },

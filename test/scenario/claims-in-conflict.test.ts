@@ -24,7 +24,6 @@ const inConflict = fc.oneof(
 
 test('while nodes disagree, nothing above their last common block is called final', {
   timeout: 240_000,
-  retry: 0,
 }, async () => {
   const before = fc.integer({ min: 1, max: 4 });
   const scenes = fc.asyncProperty(

@@ -122,7 +122,6 @@ async function expectAuditIsTruth(scene: Scene): Promise<void> {
 
 test('no claim is false, whatever happens in whatever order', {
   timeout: 240_000,
-  retry: 0,
 }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(event, { minLength: 4, maxLength: 14 }), async (events) => {

@@ -60,7 +60,6 @@ function gone(scene: Scene, stored: (versionHash: string) => boolean): string[] 
 
 test('two days: reorganisations, gaps, restarts, an outage of five hours, holes at the node, one of seven hours', {
   timeout: 900_000,
-  retry: 0,
 }, async () => {
   const below = random(20_261_121);
   const scene = await Scene.create();

@@ -28,9 +28,7 @@ const POINTS = [
 const callsOf = (point: string) => (point.includes('commit') ? [1] : [1, 2]);
 
 // One data folder and one bucket: each life begins with what the kill before it left, and the last one brings all of it.
-test('kill -9 at each point of the way, at its first and its second call: nothing is lost, nothing is claimed that is not so', {
-  retry: 0,
-}, async () => {
+test('kill -9 at each point of the way, at its first and its second call: nothing is lost, nothing is claimed that is not so', {}, async () => {
   const [server, node] = await Promise.all([LyingServer.start(), startNode()]);
   const setup = {
     dataDir: temporaryFolder(),

@@ -7,7 +7,7 @@ import { holdfastHere } from '../holdfast-here.ts';
 import { LIES, LyingServer } from './lying-server.ts';
 import { expectAll, publish } from './real-backends.ts';
 
-test.each(LIES)('a backend that does this is never believed, and delays no other: %s', { retry: 0 }, async (lie) => {
+test.each(LIES)('a backend that does this is never believed, and delays no other: %s', async (lie) => {
   const [liar, honest, node] = await Promise.all([LyingServer.start(), LyingServer.start(), startNode()]);
   const env = {
     HOLDFAST_S3_ENDPOINT: liar.endpoint,

@@ -2,10 +2,11 @@ import { getEventListeners } from 'node:events';
 import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { messageOf } from '../../src/core/blob/errors.ts';
 import { type ContentName, parseVersionHash, type VersionHash } from '../../src/core/blob/ids.ts';
-import { type GivenBlob, type NotGiven, ROOM_IS_MADE } from '../../src/view/archive-view.ts';
+import { ROOM_IS_MADE } from '../../src/view/archive-view.ts';
 import { type Life, REHASH_MS, REQUESTS } from './archiver.ts';
 import { Claims, type GoodCopy } from './claims.ts';
 import { SeededRandom } from './random.ts';
+import { type Asker, FORMS, type RouteRecord, Routes, type Told } from './routes.ts';
 import { FIRST_HEIGHT, type SubmittedContent } from './simulated-chain.ts';
 import { filesBelow } from './simulated-disk.ts';
 import type { SimulatedNode } from './simulated-node.ts';
@@ -32,6 +33,9 @@ const OPEN_FILES = '/proc/self/fd';
 const MAX_AT_REST = 60;
 /** A blob that could be had for so long, and is nowhere, was missed. */
 const CHANCE_MS = 2 * 3_600_000;
+
+/** A client asks over HTTP this often: each answer is work. */
+const REQUEST_MS = 20 * 60_000;
 
 /** Rules that hold whatever happens: compared with the simulation's truth after each event that changed something. */
 export class Invariants {
@@ -61,10 +65,15 @@ export class Invariants {
   /** For how long each could have been fetched. */
   readonly #chanceMs = new Map<VersionHash, number>();
   #upSinceMs = 0;
+  readonly #routes: Routes;
+  readonly #routesRandom: SeededRandom;
+  #requestMs = 0;
 
   constructor(simulation: Simulation) {
     this.#simulation = simulation;
     this.#random = new SeededRandom(`invariants ${simulation.plan.seed}`);
+    this.#routes = new Routes(simulation);
+    this.#routesRandom = new SeededRandom(`routes ${simulation.plan.seed}`);
   }
 
   forgetLife(): void {
@@ -109,7 +118,7 @@ export class Invariants {
 
   /** Asks for a random blob, its safety and the last block, as clients do; checks each node's concurrent fetches. */
   afterBlock(): void {
-    const { truth, nodes, life } = this.#simulation;
+    const { truth, nodes, life, time } = this.#simulation;
     for (const node of nodes) {
       if (node.maxFetches > REQUESTS + 1) {
         this.#fail('budget', `${node.maxFetches} fetches at a time, and ${REQUESTS} are allowed`);
@@ -118,7 +127,7 @@ export class Invariants {
     if (life === null || truth.contents.size === 0) return;
     const contents = [...truth.contents.values()];
     this.#askSafety(this.#random.pick(contents));
-    this.#askLastBlock(life.catalog.chain.state.startHeight ?? FIRST_HEIGHT);
+    this.#askLastBlock();
     void this.#read(this.#random.pick(contents));
     const lost = contents.filter(({ versionHash }) => this.#lost.has(versionHash));
     // Blobs that may not be given, and those that nothing gives any more, would seldom be asked for by chance.
@@ -132,6 +141,26 @@ export class Invariants {
     // New blobs are what clients ask for most: they come to lie in memory.
     const newest = contents.at(-1);
     if (newest !== undefined && life.plan.cacheBytes > 0) void this.#read(newest);
+    if (time.steadyMs - this.#requestMs < REQUEST_MS) return;
+    this.#requestMs = time.steadyMs;
+    const random = this.#routesRandom;
+    this.#request(life, random.pick(lost.length > 0 && random.chance(0.2) ? lost : contents));
+    if (withheld.length > 0) void this.#read(random.pick(withheld), this.#routes.bytes(random.pick(FORMS)));
+  }
+
+  /** One request of a client over HTTP. */
+  #request(life: Life, content: SubmittedContent): void {
+    const random = this.#routesRandom;
+    switch (random.pick(['bytes', 'bytes', 'record', 'safety', 'last block'] as const)) {
+      case 'bytes':
+        return void this.#read(content, this.#routes.bytes(random.pick(FORMS)));
+      case 'record':
+        return void this.#read(content, this.#routes.record);
+      case 'safety':
+        return void this.#requestSafety(life, content);
+      case 'last block':
+        return void this.#requestLastBlock(life);
+    }
   }
 
   readAll(): void {
@@ -261,6 +290,13 @@ export class Invariants {
     }
   }
 
+  /** Nothing keeps the archive from its work where nothing is wrong any more. */
+  async requestReadiness(): Promise<void> {
+    const { life } = this.#simulation;
+    const blocking = life === null ? [] : await this.#routes.blocking(life);
+    if (blocking.length > 0) this.#fail('ready', `the archive is not ready at the end: ${blocking.join(', ')}`);
+  }
+
   /** The claims of another archiver at the same places are as true: neither takes anything from the other. */
   #checkOther(): void {
     const { other, truth } = this.#simulation;
@@ -287,13 +323,15 @@ export class Invariants {
   }
 
   /** An archiver at rest waits for few things: what nothing ends any more adds up over years. */
-  #checkBounded({ signal, folder, conditions }: Life): void {
+  #checkBounded(life: Life): void {
+    const { signal, folder, conditions } = life;
     const { time } = this.#simulation;
     const counts = {
       'timers and calls': time.waitingOf('archiver'),
       'listeners for its end': getEventListeners(signal, 'abort').length,
       'open files': openBelow(folder),
       conditions: conditions.all().length,
+      'bytes of answers': this.#routes.heldBytes(life),
     };
     this.#simulation.note(`bounded ${JSON.stringify(counts)}`);
     for (const [what, count] of Object.entries(counts)) {
@@ -589,9 +627,13 @@ export class Invariants {
   }
 
   #askSafety(content: SubmittedContent): void {
-    const { life, truth } = this.#simulation;
+    const { life } = this.#simulation;
     const answer = life?.archive.chainView.storedAndFinal([content.versionHash]);
-    if (answer?.kind !== 'told' || answer.safe[0] !== true) return;
+    if (answer?.kind === 'told' && answer.safe[0] === true) this.#checkSafe(content);
+  }
+
+  #checkSafe(content: SubmittedContent): void {
+    const { life, truth } = this.#simulation;
     if (truth.withheld.has(content.versionHash)) {
       this.#fail('check_vh', `${content.versionHash} is withheld, and true`);
     }
@@ -603,20 +645,27 @@ export class Invariants {
     }
   }
 
-  #askLastBlock(lowest: number): void {
-    const { life, truth } = this.#simulation;
+  #askLastBlock(): void {
+    const { life } = this.#simulation;
     const claims = this.#claims;
     if (life === null || claims === null) return;
     const answer = life.archive.chainView.lastBlock();
-    if (answer.kind !== 'found') return;
-    const { height, hash } = answer.block;
-    if (life.plan.finality === 'chainlock' && truth.main.chain.tree.at(height)?.hash !== hash) {
-      this.#fail('lastblock', `block ${height} ${hash} is no block of the chain`);
+    if (answer.kind === 'found') this.#checkLastBlock(life, answer.block.hash, claims.stored());
+  }
+
+  /** `stored`: what was stored when the archiver was asked. */
+  #checkLastBlock({ catalog, plan }: Life, hash: string, stored: ReadonlySet<VersionHash>): void {
+    const { truth } = this.#simulation;
+    const claims = this.#claims;
+    const { tree } = truth.main.chain;
+    const block = tree.get(hash);
+    if (block === null || !tree.isActive(block)) {
+      if (plan.finality === 'chainlock') this.#fail('lastblock', `block ${hash} is no block of the chain`);
       return;
     }
-    if (truth.main.chain.tree.at(height)?.hash !== hash) return;
-    const stored = claims.stored();
-    const lost = new Set(claims.lost().map(({ versionHash }) => versionHash));
+    const lost = new Set(claims?.lost().map(({ versionHash }) => versionHash));
+    const { height } = block;
+    const lowest = catalog.chain.state.startHeight ?? FIRST_HEIGHT;
     for (const [versionHash, at] of truth.mined()) {
       const isAccounted = stored.has(versionHash) || lost.has(versionHash) || truth.touched.has(versionHash);
       if (at > height || at < lowest || isAccounted) continue;
@@ -624,34 +673,47 @@ export class Invariants {
     }
   }
 
-  async #read(content: SubmittedContent): Promise<void> {
+  async #read(content: SubmittedContent, ask: Asker = askReader): Promise<void> {
     const { life, truth } = this.#simulation;
     if (life === null) return;
     const wasWithheld = truth.withheld.has(content.versionHash);
     const name = { hashType: content.hashType, versionHash: content.versionHash };
     const before = this.#holders(name);
     const wasLost = life.catalog.losses.find(name) !== null;
+    const wasStored = ask === this.#routes.record && this.#claims?.stored().has(name.versionHash) === true;
     const listing = this.#listing(name);
+    const wasWalked = this.#isWalked(life, name);
     try {
-      const given = await life.archive.reader.open(name, { signal: life.signal, ...ROOM_IS_MADE });
+      const told = await ask(life, name);
       const isWithheld = wasWithheld && truth.withheld.has(content.versionHash);
-      await this.#checkGiven(name, given, isWithheld);
-      const isGiven = given.kind === 'memory' || given.kind === 'file';
-      if (isGiven && wasLost && life.catalog.losses.find(name) !== null) {
+      this.#checkTold(name, told, isWithheld);
+      if (told.kind === 'record') this.#checkRecord(told.record, wasStored);
+      if (told.kind === 'bytes' && wasLost && life.catalog.losses.find(name) !== null) {
         this.#fail('lost', `${blobPath(name)} is recorded as lost, and was served`);
       }
       const lister = this.#listing(name).find((node) => listing.includes(node));
-      if (given.kind === 'absent' && lister !== undefined) {
+      if (told.kind === 'absent' && lister !== undefined) {
         this.#fail('read', `${blobPath(name)} is told to be absent, and ${lister.origin} lists it`);
+      }
+      if (told.kind === 'absent' && wasWalked && this.#isWalked(life, name)) {
+        this.#fail('read', `${blobPath(name)} is told to be absent, and a block that was examined has it`);
       }
       const after = this.#holders(name);
       const holder = before.find((store) => after.includes(store));
-      if ((given.kind === 'absent' || given.kind === 'lost') && holder !== undefined && !isWithheld) {
-        this.#fail('read', `${blobPath(name)} is told to be ${given.kind}, and ${holder.id} has it`);
+      if ((told.kind === 'absent' || told.kind === 'lost') && holder !== undefined && !isWithheld) {
+        this.#fail('read', `${blobPath(name)} is told to be ${told.kind}, and ${holder.id} has it`);
       }
     } catch (error) {
       if (!life.signal.aborted) this.#simulation.note(`read: ${messageOf(error)}`);
     }
+  }
+
+  /** Reports whether the archiver has examined the block of a blob, and has recorded no loss of the blob. */
+  #isWalked({ catalog }: Life, name: ContentName): boolean {
+    const { truth } = this.#simulation;
+    const height = truth.mined().get(name.versionHash);
+    if (height === undefined || catalog.losses.find(name) !== null) return false;
+    return catalog.chain.blockAt(height)?.hash === truth.main.chain.tree.at(height)?.hash;
   }
 
   /** Stores that are and were healthy, and have the right bytes. */
@@ -669,26 +731,66 @@ export class Invariants {
     );
   }
 
-  async #checkGiven(name: ContentName, given: GivenBlob | NotGiven, isWithheld: boolean): Promise<void> {
+  #checkTold(name: ContentName, told: Told, isWithheld: boolean): void {
     const { truth, time } = this.#simulation;
-    if (given.kind === 'withheld' && !truth.touched.has(name.versionHash)) {
+    if (told.kind === 'withheld' && !truth.touched.has(name.versionHash)) {
       this.#fail('withheld', `${blobPath(name)} is called withheld, and nobody said so`);
     }
-    if (given.kind !== 'memory' && given.kind !== 'file') return;
+    if (told.kind !== 'bytes') return;
     if (isWithheld) this.#fail('withheld', `${blobPath(name)} is withheld, and was served`);
-    const bytes = given.kind === 'memory' ? given.blob.bytes : Buffer.alloc(given.file.sizeBytes);
-    if (given.kind === 'file') {
-      try {
-        await given.file.read(bytes, 0);
-      } finally {
-        given.file.close();
-      }
-    }
-    if (truth.isTrue(name, bytes)) return;
+    const bytes = truth.bytes(name.versionHash);
+    if (bytes !== null && told.isOf(bytes)) return;
     // The archive reads a file again that it hashed an hour ago; until then its times speak for it, where this process hashed it.
     const rottenMs = truth.rottenSinceMs.get(name.versionHash);
     if (rottenMs !== undefined && rottenMs >= this.#upSinceMs && time.steadyMs - rottenMs < REHASH_MS) return;
     this.#fail('served', `${blobPath(name)} was served with other bytes`);
+  }
+
+  /** Compares the record of a blob, as HTTP has it, with the catalog on the disk and with the chain. */
+  #checkRecord({ versionHash, state, occurrences }: RouteRecord, wasStored: boolean): void {
+    const { life, truth } = this.#simulation;
+    const isStored = wasStored || this.#claims?.stored().has(parseVersionHash(versionHash));
+    if (state === 'stored' && !isStored) this.#fail('record', `${versionHash} is said to be stored, and is not`);
+    if (life?.plan.finality !== 'chainlock') return;
+    const { tree, locks } = truth.main.chain;
+    for (const one of occurrences) {
+      if (one.state !== 'final' || one.height === null) continue;
+      const isLocked = one.height <= (locks.bestBlock?.height ?? -1) && tree.at(one.height)?.hash === one.blockHash;
+      if (!isLocked) this.#fail('record', `${versionHash} is said to be final at ${one.height}, and no lock covers it`);
+    }
+  }
+
+  async #requestSafety(life: Life, content: SubmittedContent): Promise<void> {
+    const wasSafe = this.#isSafe(life, content);
+    const wasStored = this.#claims?.stored().has(content.versionHash) ?? false;
+    const safe = await this.#routes.safety(life, [content.versionHash]);
+    if (safe === null) return;
+    if (safe[0] !== true) {
+      if (wasSafe && this.#isSafe(life, content)) {
+        this.#fail('check_vh', `${content.versionHash} is stored and final, and false`);
+      }
+      return;
+    }
+    this.#checkSafe(content);
+    if (!wasStored && this.#claims?.stored().has(content.versionHash) === false) {
+      this.#fail('check_vh', `${content.versionHash} is not stored, and true`);
+    }
+  }
+
+  /** Stored, by the catalog on the disk, and in a block of the chain below what the archiver calls final. */
+  #isSafe({ archive, catalog }: Life, { versionHash }: SubmittedContent): boolean {
+    const { truth } = this.#simulation;
+    const height = truth.mined().get(versionHash) ?? Number.POSITIVE_INFINITY;
+    const isFinal = height <= (archive.finalHeight(false) ?? -1);
+    if (!isFinal || catalog.chain.blockAt(height)?.hash !== truth.main.chain.tree.at(height)?.hash) return false;
+    return !truth.touched.has(versionHash) && this.#claims?.stored().has(versionHash) === true;
+  }
+
+  async #requestLastBlock(life: Life): Promise<void> {
+    const stored = this.#claims?.stored() ?? new Set();
+    const hash = await this.#routes.lastBlock(life);
+    if (hash === null) return;
+    this.#checkLastBlock(life, hash, new Set([...stored, ...(this.#claims?.stored() ?? [])]));
   }
 
   /** Adds up how long each blob could be fetched: by a running archiver, from a node that serves it, to a place that takes it. */
@@ -732,6 +834,21 @@ export class Invariants {
   #fail(invariant: string, message: string): void {
     this.#simulation.fail(invariant, message);
   }
+}
+
+/** A reader in the archiver's own process. */
+async function askReader({ archive, signal }: Life, name: ContentName): Promise<Told> {
+  const given = await archive.reader.open(name, { signal, ...ROOM_IS_MADE });
+  if (given.kind !== 'memory' && given.kind !== 'file') return given;
+  const bytes = given.kind === 'memory' ? given.blob.bytes : Buffer.alloc(given.file.sizeBytes);
+  if (given.kind === 'file') {
+    try {
+      await given.file.read(bytes, 0);
+    } finally {
+      given.file.close();
+    }
+  }
+  return { kind: 'bytes', isOf: (expected) => Buffer.compare(expected, bytes) === 0 };
 }
 
 /** Linux alone tells which files a process has open; 0 elsewhere. */

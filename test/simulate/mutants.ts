@@ -136,6 +136,29 @@ const MUTANTS: readonly Mutant[] = [
     edits: [{ from: 'this.#modules.damage.report(this.backend, entry)', to: 'entry.sizeBytes < 0' }],
     theme: 'bad-disk',
   },
+  {
+    name: 'a route answers 404 for a blob that is not fetched yet',
+    file: 'src/http/blob-lookup.ts',
+    edits: [{ from: "'not-fetched-yet': 'blob/not-fetched-yet'", to: "'not-fetched-yet': 'blob/absent'" }],
+    theme: 'bad-folder',
+  },
+  {
+    name: 'the last bytes of a blob are answered with its first ones',
+    file: 'src/http/byte-range.ts',
+    edits: [
+      {
+        from: 'first: Math.max(sizeBytes - lengthBytes, 0), last: sizeBytes - 1',
+        to: 'first: 0, last: lengthBytes - 1',
+      },
+    ],
+    theme: 'bad-folder',
+  },
+  {
+    name: 'the memory of an answer is never given back',
+    file: 'src/http/app.ts',
+    edits: [{ from: "else reply.raw.once('close', share.giveBack);", to: '' }],
+    theme: 'take-downs',
+  },
 ];
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));

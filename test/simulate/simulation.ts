@@ -49,6 +49,8 @@ export interface Outcome {
 const WALL_MS = BEGIN_SECONDS * 1_000;
 /** After the last fault: everything that can be reached is whole within this. */
 const WHOLE_WITHIN_MS = 10 * HOUR_MS;
+/** A client asks whether the archive is ready so long before its end. */
+const READY_BEFORE_MS = 60_000;
 /** New blobs come so long after the last fault: those of a world in which nothing is wrong are saved, too. */
 const MORE_BLOBS_MS = 2 * HOUR_MS;
 /** Seconds between blocks at least, while they have no blobs. */
@@ -232,6 +234,8 @@ export class Simulation {
       await this.until(endMs + WHOLE_WITHIN_MS / 2);
       this.#isScrubbed = true;
       void this.#invariants.scrubTwice();
+      await this.until(endMs + WHOLE_WITHIN_MS - READY_BEFORE_MS);
+      void this.#invariants.requestReadiness();
       await this.until(endMs + WHOLE_WITHIN_MS);
       if (this.#violation === null) this.#invariants.checkWhole();
       // A start deletes files that the catalog does not have.

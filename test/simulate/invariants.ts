@@ -28,6 +28,7 @@ const LET_IN_MS = 2 * 3_600_000;
 const MAX_UNREADABLE = 20;
 /** Bytes in the file of small blobs besides them, and those of blobs that are on their way. */
 const BESIDES_BYTES = 150_000;
+const LARGEST_BLOB_BYTES = 90_000;
 const OPEN_FILES = '/proc/self/fd';
 /** More of anything is a leak. */
 const MAX_AT_REST = 60;
@@ -236,6 +237,7 @@ export class Invariants {
     }
     this.#check(claims);
     this.#checkBounded(life);
+    this.#checkCounted(life);
     this.#checkOther();
     const good = claims.good();
     const stored = claims.stored();
@@ -337,6 +339,13 @@ export class Invariants {
     for (const [what, count] of Object.entries(counts)) {
       if (count > MAX_AT_REST) this.#fail('bounded', `${count} ${what} at rest`);
     }
+  }
+
+  /** At rest, a cache counts as its own the bytes of the blobs that its catalog has here, and no others. */
+  #checkCounted({ archive, catalog }: Life): void {
+    const { mode, bytes } = archive.status().local;
+    const known = catalog.replicas.cached.localBytes();
+    if (mode === 'cache' && bytes !== known) this.#fail('books', `${bytes} bytes are counted here, and ${known} are`);
   }
 
   /** Whether a record of this occurrence lies at a store: an archive that was restored from there knows it. */
@@ -817,8 +826,8 @@ export class Invariants {
   }
 
   /** A cache without room for one more blob gets room when a place takes what it holds. */
-  #isCacheFull({ plan: { budgetBytes } }: Life): boolean {
-    return budgetBytes !== null && this.#localBytes() > budgetBytes - BESIDES_BYTES;
+  #isCacheFull({ plan: { budgetBytes }, catalog }: Life): boolean {
+    return budgetBytes !== null && catalog.replicas.cached.localBytes() > budgetBytes - LARGEST_BLOB_BYTES;
   }
 
   #localBytes(): number {

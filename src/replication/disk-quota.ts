@@ -156,9 +156,11 @@ export class DiskQuota {
   }
 
   /** Looks at the disk and tells whether it is nearly full, also where nothing is written for long. */
-  async lookAtDisk(): Promise<void> {
-    this.freed();
-    await this.#look(0);
+  lookAtDisk(): Promise<void> {
+    return this.withoutEviction(async () => {
+      this.freed();
+      await this.#look(0);
+    });
   }
 
   /** Claims room for a blob that need not be here: only older blobs that are stored elsewhere give way to it. */

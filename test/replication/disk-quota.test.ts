@@ -77,6 +77,42 @@ test('room for bytes that are being written is not given twice', async () => {
   expect(await room.claim(MIB, NEVER)).toBe(true);
 });
 
+test('a look at the disk for its own sake does not give room twice that a write takes meanwhile', async () => {
+  const MIB = 1_048_576;
+  const disk = { freeBytes: 42 * MIB, totalBytes: 100 * MIB };
+  const answers: (() => void)[] = [];
+  const { replication } = await replicationScene({
+    backends: [],
+    mode: 'keep',
+    disk: () => {
+      const seen = { ...disk };
+      return new Promise((resolve) => answers.push(() => resolve(seen)));
+    },
+  });
+  const { room } = replication;
+  /** The last look that was begun ends first. */
+  const answerAll = async () => {
+    await turn();
+    for (const answer of answers.splice(0).reverse()) {
+      answer();
+      await turn();
+    }
+  };
+  const first = room.claim(2 * MIB, NEVER);
+  await answerAll();
+  expect(await first).toBe(true);
+  const second = room.claim(MIB, NEVER);
+  await turn();
+  disk.freeBytes -= 2 * MIB;
+  room.settle(2 * MIB);
+  const look = room.lookAtDisk();
+  await answerAll();
+  // 40 MiB have to stay free.
+  expect(await second).toBe(false);
+  await answerAll();
+  await look;
+});
+
 test('a blob that cannot be deleted keeps none of the others, and stays counted', async () => {
   const { replication, store, spool } = await replicationScene({ backends: [new MemoryBackend('s3')] });
   await replication.admit(NEVER);

@@ -32,11 +32,13 @@ export class Routine {
     this.maintenance = modules.maintenance;
   }
 
-  /** Fetches something through every backend, asks how much room is there, and looks again at what an audit missed. */
+  /**
+   * Fetches something through every backend, asks how much room is there, and looks again at what an audit missed. One that
+   * fails ends none of the others. Rejects with the first failure when all have ended.
+   */
   async lookAtBackends(signal: AbortSignal): Promise<void> {
-    await this.canary.run(signal);
-    await this.audit.lookAgain(signal);
-    // Last, for a disk that does not answer ends it.
-    await this.#modules.replication.lookAtRoom(signal);
+    const { replication } = this.#modules;
+    const looks = [this.canary.run(signal), this.audit.lookAgain(signal), replication.lookAtRoom(signal)];
+    for (const look of await Promise.allSettled(looks)) if (look.status === 'rejected') throw look.reason;
   }
 }

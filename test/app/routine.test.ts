@@ -48,6 +48,15 @@ function routineOf(scene: Awaited<ReturnType<typeof replicationScene>>, log: Log
   });
 }
 
+test('the disk is looked at though the canary fails', async () => {
+  const disk = { freeBytes: 10, totalBytes: 1_000 };
+  const scene = await replicationScene({ backends: [], mode: 'keep', disk: async () => disk });
+  const routine = routineOf(scene, silent);
+  routine.canary.run = () => Promise.reject(new Error('the catalog cannot be read'));
+  await expect(routine.lookAtBackends(NEVER)).rejects.toThrow('the catalog cannot be read');
+  expect(scene.conditions.all().map(({ code }) => code)).toContain('disk/nearly-full');
+});
+
 test('maintenance bounds what would grow for ever, and says how much went', async () => {
   const scene = await replicationScene({ backends: [], mode: 'keep' });
   const { catalog } = scene;

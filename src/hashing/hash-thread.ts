@@ -95,8 +95,9 @@ export class HashThread implements Verifier, Namer {
     this.#worker ??= this.#start();
     const worker = this.#worker;
     return await new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject });
+      // Throws for bytes that cannot be handed over: nothing waits for them.
       worker.postMessage({ id, hashType, bytes }, [bytes.buffer]);
+      this.#waiting.set(id, { resolve, reject });
     });
   }
 

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
+import { markAsUntransferable, Worker } from 'node:worker_threads';
 import { expect, onTestFinished, test } from 'vitest';
 import { createNodeHasher, HashThread, type HashThreadOptions } from '../../src/hashing/index.ts';
 import { sampleBlob } from '../sample-blobs.ts';
@@ -34,6 +34,16 @@ test('a thread starts with the first large blob, ends after a rest, and starts a
   await once(first, 'exit');
   const second = await verifyAndCatch(thread);
   expect(second).not.toBe(first);
+});
+
+test('bytes that cannot be handed over fail, and the thread ends after its rest all the same', async () => {
+  const thread = await threadWith({ restMs: 20 });
+  const started = once(process, 'worker');
+  const given = candidate(LARGE_BYTES);
+  markAsUntransferable(given.bytes.buffer);
+  await expect(thread.verify(given)).rejects.toThrow('Cannot transfer');
+  const [worker] = await started;
+  await once(worker, 'exit');
 });
 
 test('a small blob starts no thread', async () => {

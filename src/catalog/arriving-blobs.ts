@@ -18,6 +18,10 @@ export class ArrivingBlobs {
     };
   }
 
+  get isEmpty(): boolean {
+    return this.#writers.size === 0;
+  }
+
   has(name: ContentName): boolean {
     return this.#writers.has(keyOf(name));
   }

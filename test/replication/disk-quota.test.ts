@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { NEVER, sampleBlob } from '../sample-blobs.ts';
+import { NEVER, nameOf, sampleBlob } from '../sample-blobs.ts';
 import { MemoryBackend } from './memory-backend.ts';
 import { replicationScene } from './replication-scene.ts';
 
@@ -20,6 +20,18 @@ test('no claim gets room while a full disk deletes evicted blobs: it may be for 
   await replication.room.claim(500, NEVER);
   order.push('given');
   expect([await relieving, order]).toEqual([true, ['deleted', 'given']]);
+});
+
+test('a cache counts no blob that a take-down took out of its books, from its next look on', async () => {
+  const scene = await replicationScene({ backends: [new MemoryBackend('s3')], budgetBytes: 5_000 });
+  const { replication, catalog, spool } = scene;
+  const blob = sampleBlob('taken down', 500);
+  await spool(blob);
+  expect(replication.room.cachedBytes).toBe(blob.bytes.length);
+  const how = { archiver: 'this', reason: 'test', publicReason: null, atMs: 1, purge: true };
+  catalog.withheld.record([{ ...nameOf(blob), ...how }], false);
+  await replication.lookAtRoom(NEVER);
+  expect(replication.room.cachedBytes).toBe(0);
 });
 
 test('a disk that fills within one look is neither filled past its reserve nor untold', async () => {

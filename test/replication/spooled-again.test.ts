@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { Spooler, type WritePath } from '../../src/ingest/spooler.ts';
 import type { VerifiedBlob } from '../../src/verify/verified-blob.ts';
-import { NEVER, sampleBlob } from '../sample-blobs.ts';
+import { NEVER, nameOf, sampleBlob } from '../sample-blobs.ts';
 import { MemoryBackend } from './memory-backend.ts';
 import { replicationScene } from './replication-scene.ts';
 
@@ -46,6 +46,16 @@ test('a blob that two sources give at once takes its room once', async () => {
   const { books, spool } = await cache();
   const blob = sampleBlob('given twice', SIZE);
   await Promise.all([spool(blob), spool(blob)]);
+  await spool(blob);
+  expect(await books(blob)).toEqual({ inBooks: SIZE, counted: SIZE, isHere: true });
+});
+
+test.each(['changed', 'gone'])('a blob whose copy was %s and that comes again takes its room once', async (how) => {
+  const { books, damage, store, spool } = await cache();
+  const blob = sampleBlob(how, SIZE);
+  await spool(blob);
+  if (how === 'gone') await store.delete(nameOf(blob), NEVER);
+  damage.report('local', nameOf(blob));
   await spool(blob);
   expect(await books(blob)).toEqual({ inBooks: SIZE, counted: SIZE, isHere: true });
 });

@@ -195,6 +195,13 @@ export class Invariants {
     await this.scrub();
   }
 
+  /** Two scrubs, and the hourly look at the backends, as an archiver that goes on has them. */
+  async lookAgain(): Promise<void> {
+    await this.scrubTwice();
+    const { life } = this.#simulation;
+    if (life !== null) await life.archive.routine.lookAtBackends(life.signal);
+  }
+
   /**
    * The second of two scrubs in a row at a healthy place has seen all of it: an object that cannot be read there does not
    * hold up those behind it.

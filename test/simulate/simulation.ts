@@ -233,7 +233,7 @@ export class Simulation {
       this.#isQuiet = true;
       await this.until(endMs + WHOLE_WITHIN_MS / 2);
       this.#isScrubbed = true;
-      void this.#invariants.scrubTwice();
+      void this.#invariants.lookAgain();
       await this.until(endMs + WHOLE_WITHIN_MS - READY_BEFORE_MS);
       void this.#invariants.requestReadiness();
       await this.until(endMs + WHOLE_WITHIN_MS);

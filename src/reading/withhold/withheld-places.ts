@@ -2,6 +2,7 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import type { SpooledContent } from '../../catalog/content-table.ts';
 import type { ContentName } from '../../core/blob/ids.ts';
 import type { Clock } from '../../core/time/clock.ts';
+import type { BackendHandle } from '../../replication/backend-handle.ts';
 import type { CustomUpkeep } from '../../replication/custom/custom-upkeep.ts';
 import type { LocalCopies } from '../../replication/local-copies.ts';
 import type { Replication } from '../../replication/replication.ts';
@@ -13,7 +14,7 @@ import { type PurgeOutcome, purgeEverywhere } from './purge.ts';
 export class WithheldPlaces {
   readonly #catalog: Catalog;
   readonly #local: LocalCopies;
-  readonly #replication: Pick<Replication, 'sites' | 'admit'>;
+  readonly #replication: Pick<Replication, 'sites' | 'admit' | 'room'>;
   readonly #custom: Pick<CustomUpkeep, 'adopt'>;
   readonly #poller: { forget(versionHash: ContentName['versionHash']): void };
   readonly #clock: Pick<Clock, 'wallMs'>;
@@ -21,7 +22,7 @@ export class WithheldPlaces {
   constructor(
     catalog: Catalog,
     local: LocalCopies,
-    replication: Pick<Replication, 'sites' | 'admit'>,
+    replication: Pick<Replication, 'sites' | 'admit' | 'room'>,
     custom: Pick<CustomUpkeep, 'adopt'>,
     poller: { forget(versionHash: ContentName['versionHash']): void },
     clock: Pick<Clock, 'wallMs'>,
@@ -59,18 +60,24 @@ export class WithheldPlaces {
       medianTimeSeconds: entry?.medianTimeSeconds ?? null,
       firstSeenMs: entry?.firstSeenMs ?? this.#clock.wallMs(),
     });
-    const sites = this.#replication.sites.map((site) => {
-      return { site, record: (one: SpooledContent) => catalog.replicas.recordFound(site.id, [one]) };
-    });
-    const places = [{ site: local, record: (one: SpooledContent) => catalog.recordSpooled([one]) }, ...sites];
+    const look = async (site: LocalCopies | BackendHandle, record: (one: SpooledContent) => void) => {
+      const finding = await site.read(name, signal);
+      if (finding.kind !== 'good') return null;
+      record(content(finding.blob.bytes.length));
+      forgetBytes(finding.blob);
+      return site.id;
+    };
+    const { sites, room } = this.#replication;
+    const looks = [
+      // An eviction that has taken the blob out of the books may be about to delete its bytes.
+      () => room.withoutEviction(() => look(local, (one) => catalog.recordSpooled([one]))),
+      ...sites.map((site) => () => look(site, (one) => catalog.replicas.recordFound(site.id, [one]))),
+    ];
     const found: string[] = [];
-    for (const { site, record } of places) {
+    for (const lookThere of looks) {
       try {
-        const finding = await site.read(name, signal);
-        if (finding.kind !== 'good') continue;
-        record(content(finding.blob.bytes.length));
-        forgetBytes(finding.blob);
-        found.push(site.id);
+        const place = await lookThere();
+        if (place !== null) found.push(place);
       } catch (error) {
         signal.throwIfAborted();
         if (!(error instanceof StorageError)) throw error;

@@ -36,7 +36,7 @@ async function scene(records: readonly WithheldRecordStore[] = []) {
     withheldFile: null,
   });
   const state = () => catalog.find(BLOB.versionHash).map((entry) => entry.state);
-  return { backend, takeDowns, reading, clock: scene.clock, state, catalog, damage, conditions };
+  return { ...scene, backend, takeDowns, reading, state };
 }
 
 test('a revocation in the middle of a purge never finds what is deleted after it', async () => {
@@ -191,6 +191,25 @@ test('a blob that its author withholds no more is located at each place, and is 
   await reading.refresh(NEVER);
   expect([catalog.withheld.has(BLOB), reading.status.others, state()]).toEqual([false, [], ['stored']]);
   expect(backend.asked).toEqual([`get ${BLOB.hashType}/${BLOB.versionHash}`]);
+});
+
+test('a copy that is being evicted is not located by a revocation', async () => {
+  const { takeDowns, replication, catalog, store } = await scene();
+  const how = { reason: 'told to', publicReason: null, purge: false };
+  const remove = store.delete.bind(store);
+  const revoking = new Promise<readonly string[]>((resolve, reject) => {
+    store.delete = async (name, signal) => {
+      await takeDowns.withhold(nameOf(BLOB), how, NEVER);
+      takeDowns.revoke(nameOf(BLOB), NEVER).then(({ found }) => resolve(found), reject);
+      // Time enough to read the copy, would the revocation wait for nothing.
+      await moment(50);
+      await remove(name, signal);
+    };
+  });
+  expect(await replication.room.relieve(NEVER)).toBe(true);
+  expect(await revoking).toEqual(['s3']);
+  const [entry] = catalog.find(BLOB.versionHash);
+  expect(entry !== undefined && catalog.replicas.cached.has(entry)).toBe(false);
 });
 
 test('a purge that was cut short behind its record is carried out by the next reading', async () => {

@@ -132,8 +132,8 @@ export class ConflictWatch {
     const branches = new Map<string, NodeBranch>();
     const heights = new Map<string, number>();
     for (const { name, stand } of stands) {
-      const branch =
-        stand.kind === 'silent' ? nodeBranches.all.get(name) : stand.kind === 'known' ? stand.branch : null;
+      const before = nodeBranches.all.get(name);
+      const branch = stand.kind === 'silent' ? before : stand.kind === 'known' ? sinceFork(before, stand) : null;
       if (branch) branches.set(name, branch);
       if (stand.kind === 'known' && !stand.branch.isForked) heights.set(name, stand.height);
     }
@@ -210,8 +210,20 @@ export class ConflictWatch {
   }
 }
 
+/**
+ * The last word about the branch of a node that answers. A chain that was taken back to where a node left it ends there for a
+ * moment. The blocks of that node are above, and nothing of ours can be compared with them yet: its fork holds.
+ */
+function sinceFork(before: NodeBranch | undefined, { branch, height }: KnownStand): NodeBranch {
+  const isUncompared = !branch.isForked && branch.commonHeight < height;
+  return before?.isForked === true && branch.commonHeight <= before.commonHeight && isUncompared ? before : branch;
+}
+
+interface KnownStand {
+  readonly kind: 'known';
+  readonly branch: NodeBranch;
+  readonly height: number;
+}
+
 /** Relation of a node to the followed branch. */
-type Stand =
-  | { readonly kind: 'known'; readonly branch: NodeBranch; readonly height: number }
-  | { readonly kind: 'stranger' }
-  | { readonly kind: 'silent' };
+type Stand = KnownStand | { readonly kind: 'stranger' } | { readonly kind: 'silent' };

@@ -127,6 +127,31 @@ test('blocks after the last comparison are not final, because the nodes may have
   expect(kept.forked).toEqual(new Map([['second', 20]]));
 });
 
+test('a conflict holds while the chain is taken back to where the nodes part, and after a node goes away', async () => {
+  const walked = new Branch('us', 'b', 40, 20);
+  const [first, second] = [new Branch('first', 'a', 45), new Branch('second', 'b', 45, 20)];
+  const kept = new Words({ first: 20 });
+  const { watch, moved, start, conditions } = scene(walked, [first, second], kept);
+  // The follower takes its blocks back, and the catalog notes that the second node has them.
+  walked.height = 20;
+  walked.fork = 45;
+  kept.replace(new Map([...kept.all, ['second', { commonHeight: 20, isForked: true }]]));
+  start();
+  await expect.poll(() => watch.isUnknown).toBe(false);
+  expect(kept.forked.get('second')).toBe(20);
+  second.isSilent = true;
+  walked.height = 40;
+  moved.notify();
+  await expect.poll(() => kept.forked.has('first')).toBe(false);
+  expect(watch.lastCommonHeight).toBe(20);
+  expect(conditions.has('chain:conflict')).toBe(true);
+  // It has given up its own branch.
+  second.isSilent = false;
+  second.fork = 45;
+  moved.notify();
+  await expect.poll(() => conditions.has('chain:conflict')).toBe(false);
+});
+
 test('a conflict holds while the follower changes to the other branch', async () => {
   const walked = new Branch('us', 'b', 40, 20);
   const [first, second] = [new Branch('first', 'a', 40), new Branch('second', 'b', 40, 20)];

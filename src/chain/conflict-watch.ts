@@ -212,7 +212,7 @@ export class ConflictWatch {
 
 /**
  * The last word about the branch of a node that answers. A chain that was taken back to where a node left it ends there for a
- * moment. The blocks of that node are above, and nothing of ours can be compared with them yet: its fork holds.
+ * moment. The blocks of that node are above, and nothing here can be compared with them yet: its fork holds.
  */
 function sinceFork(before: NodeBranch | undefined, { branch, height }: KnownStand): NodeBranch {
   const isUncompared = !branch.isForked && branch.commonHeight < height;

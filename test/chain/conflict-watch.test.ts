@@ -145,7 +145,7 @@ test('a conflict holds while the chain is taken back to where the nodes part, an
   await expect.poll(() => kept.forked.has('first')).toBe(false);
   expect(watch.lastCommonHeight).toBe(20);
   expect(conditions.has('chain:conflict')).toBe(true);
-  // It has given up its own branch.
+  // The second node has given up its own branch.
   second.isSilent = false;
   second.fork = 45;
   moved.notify();

@@ -85,7 +85,7 @@ export class Bundles {
   /** A bundle under its own name is whole, counts as many occurrences as there are, and has no blob that is withheld. */
   async compareExport(before: Moment, after: Moment, outcome: object): Promise<void> {
     this.#begun = null;
-    const { truth } = this.#simulation;
+    const { truth, life } = this.#simulation;
     const { exitCode, file, blobs, from, to, counts } = exported.parse(outcome);
     const bytes = readFileSync(file);
     const found = await checkBundle(file, once(bytes), this.#hasher);
@@ -98,7 +98,8 @@ export class Bundles {
       }
     }
     this.#bundles.push({ path: file, names, isRotten: false });
-    if (before.reorganisations !== after.reorganisations) return;
+    const isOnMain = life !== null && this.#simulation.isOnMain(life);
+    if (before.reorganisations !== after.reorganisations || !isOnMain) return;
     const occurrences = truth.occurrences(from, to);
     const told = Object.values(counts).reduce((sum, count) => sum + count, 0);
     if (told !== occurrences.length) {

@@ -38,7 +38,7 @@ export class Comparisons {
     const { health } = peer;
     this.#simulation.note(`${peer.name}, ${health}: ${told.extent}, ${told.contradiction ?? 'no contradiction'}`);
     // A node that parted leads the archiver to another branch, which the peer does contradict.
-    if (!this.#isOnMain(life)) return;
+    if (!this.#simulation.isOnMain(life)) return;
     if (told.contradiction !== null && !CONTRADICTS[health]) {
       this.#fail(`${peer.name} has the same chain, and is said to contradict it: ${told.contradiction}`);
     }
@@ -60,16 +60,6 @@ export class Comparisons {
       if (entries.some((entry) => entry.hashType === hashType && entry.state !== 'seen')) continue;
       this.#fail(`everything was compared with ${peer.name}, and ${blobPath(name)}, which it holds, is not here`);
     }
-  }
-
-  #isOnMain({ catalog }: Life): boolean {
-    const { tree } = this.#simulation.truth.main.chain;
-    const { state } = catalog.chain;
-    const heights = state.tip === null ? 0 : state.tip.height - FIRST_HEIGHT + 1;
-    return Array.from({ length: heights }, (_, index) => FIRST_HEIGHT + index).every((height) => {
-      const walked = catalog.chain.blockAt(height);
-      return walked === null || walked.hash === tree.at(height)?.hash;
-    });
   }
 
   /** A blob that found no room stays where it is. */

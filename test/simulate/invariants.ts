@@ -528,7 +528,7 @@ export class Invariants {
       // A copy that was called good, and has rotten since anybody read it, is asked for, and seems to be there.
       const isExcused = (store: SimulatedStore) => {
         const rottenMs = store.rotten.get(path) ?? null;
-        const isUnknown = rottenMs !== null && !this.#isSeen(store.id, rottenMs);
+        const isUnknown = rottenMs !== null && (store.poisoned.has(path) || !this.#isSeen(store.id, rottenMs));
         return isUnknown && this.#claimed.has(`${store.id} ${path}`);
       };
       const isElsewhere = this.#stores().some(

@@ -192,6 +192,17 @@ export class Simulation {
     return this.archiver.life;
   }
 
+  /** Whether everything that it has walked is of the branch that the network agrees on. */
+  isOnMain({ catalog }: Life): boolean {
+    const { tree } = this.truth.main.chain;
+    const { tip } = catalog.chain.state;
+    const heights = tip === null ? 0 : tip.height - FIRST_HEIGHT + 1;
+    return Array.from({ length: heights }, (_, index) => FIRST_HEIGHT + index).every((height) => {
+      const walked = catalog.chain.blockAt(height);
+      return walked === null || walked.hash === tree.at(height)?.hash;
+    });
+  }
+
   #patienceMs(): number {
     return Math.max(this.plan.patienceMs, this.#calm?.leftMs(this.time.steadyMs) ?? 0);
   }

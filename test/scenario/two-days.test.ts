@@ -11,13 +11,10 @@ function random(seed: number): (below: number) => number {
   };
 }
 
-/**
- * Blobs of a block while the archive is away, small ones (64 bytes, now and then 100 KB), because hours are to pass in
- * milliseconds. Where the whole suite is promised, every block is filled to its limit.
- */
-const FULL = Number(process.env['HOLDFAST_TEST_BLOBS'] ?? (process.env['CI'] === 'true' ? '32' : '12'));
-/** Blobs of a block while the archive looks on: there is no backlog, and a few of them show as much as many. */
-const USUAL = Number(process.env['HOLDFAST_TEST_BLOBS'] ?? '4');
+/** Blobs of a block at its limit: small ones (64 bytes), because hours are to pass in milliseconds. */
+const FULL = 32;
+/** Blobs of any other block: a few of them show as much as many. Now and then one of 100 KB comes besides. */
+const USUAL = 4;
 const LARGE_BYTES = 100_000;
 
 /** Some hours of blocks, with what happens to real chains; we look on. */
@@ -40,6 +37,11 @@ async function hours(scene: Scene, count: number, below: (most: number) => numbe
   node.setChainLocks({ kind: 'follow', lagBlocks: 1 });
   scene.mine(1);
   await scene.caughtUp();
+}
+
+/** Mines the blocks of so many hours while the archive is away. Those of the first hour are filled to their limit. */
+function hoursAlone(scene: Scene, count: number): { versionHash: string; height: number }[] {
+  return [...scene.mine(HOUR_BLOCKS, FULL), ...scene.mine((count - 1) * HOUR_BLOCKS, USUAL)];
 }
 
 /** Contents on chain whose bytes no place has any more. */
@@ -66,7 +68,7 @@ test('two days: reorganisations, gaps, restarts, an outage of five hours, holes 
   await scene.start();
   await hours(scene, 10, below);
   await scene.stop();
-  scene.mine(5 * HOUR_BLOCKS, FULL);
+  hoursAlone(scene, 5);
   await scene.start();
   await scene.caughtUp();
   expect(scene.archive.status().chain.lost).toBe(0);
@@ -81,7 +83,7 @@ test('two days: reorganisations, gaps, restarts, an outage of five hours, holes 
     scene.node.advanceSeconds(BLOCK_SECONDS);
     scene.node.mine(1, { withoutBytes: true });
   }
-  const away = scene.mine(7 * HOUR_BLOCKS, FULL);
+  const away = hoursAlone(scene, 7);
   await scene.start();
   const pruned = [...holes, ...away.map(({ versionHash }) => versionHash)].filter(
     (versionHash) => scene.node.chain.cache.get(parseVersionHash(versionHash)) === null,

@@ -15,15 +15,14 @@ import { FakeWindowView, windowBlob, windowBlock } from './fake-window-view.ts';
 import { running } from './harness.ts';
 
 const EXCEPTIONS = fileURLToPath(new URL('./schemathesis.toml', import.meta.url));
-const IS_CI = process.env['CI'] === 'true';
 /**
  * For each operation, besides 700 cases for all of them together, which try each bound and each keyword of a schema once. A
  * case takes 20 ms of a processor here and 2 ms in `fuzz-described.test.ts`. That file holds the other thousands of CI's
  * cases against the same description. HOLDFAST_SCHEMATHESIS_EXAMPLES=340 makes all 10,000 here.
  */
-const EXAMPLES = Number(process.env['HOLDFAST_SCHEMATHESIS_EXAMPLES'] ?? (IS_CI ? 25 : 10));
+const EXAMPLES = Number(process.env['HOLDFAST_SCHEMATHESIS_EXAMPLES'] ?? 10);
 /** The fewest cases; further seeds follow a run that makes fewer. */
-const MIN_CASES = EXAMPLES >= 300 ? 10_000 : IS_CI ? 1_500 : 800;
+const MIN_CASES = EXAMPLES >= 300 ? 10_000 : 800;
 const RUN_MS = 2_400_000;
 
 async function archive() {

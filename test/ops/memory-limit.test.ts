@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Devnode } from '../../src/devnode/index.ts';
 import { MALLOC_ENVIRONMENT, NODE_FLAGS } from '../../src/node-flags.mjs';
-import { type AtEnd, atEndOfTest, beforeAllSharing } from '../cleanup.ts';
+import { atEndOfTest } from '../cleanup.ts';
 import { ArchiveClient } from '../e2e/archive-client.ts';
 import { environmentOf, startNode } from '../e2e/archive-process.ts';
 import { s3Environment } from '../e2e/backends/real-backends.ts';
@@ -18,8 +18,6 @@ import { MemoryGroup } from './memory-group.ts';
 
 const MIB = 1_048_576;
 const TEST_MS = 300_000;
-/** With what the daemon holds anyway, all of them together are more than the highest limit. */
-const BLOBS = 120;
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 
 const probe = MemoryGroup.make(`holdfast-probe-${process.pid}`, 64 * MIB);
@@ -28,11 +26,11 @@ probe?.remove();
 /** A suite that holds processes to so much memory. */
 const describeWithMemoryGroups = describeWhere(probe !== null, 'this user may not make a memory control group');
 
-/** A node at which full blobs of a quarter of a gigabyte wait. */
-async function fullNode(atEnd: AtEnd): Promise<Devnode> {
-  const node = await startNode({}, atEnd);
-  for (let index = 0; index < BLOBS; index += 1) {
-    node.submitLabelled({ label: `full ${index}`, sizeBytes: 2 * MIB, hashType: 'keccak256' });
+/** A node at which so many full blobs wait, each of one byte that is repeated: random bytes would take seconds to make. */
+async function fullNode(blobs: number): Promise<Devnode> {
+  const node = await startNode();
+  for (let index = 0; index < blobs; index += 1) {
+    node.submitBlob(Buffer.alloc(2 * MIB, index));
     if (index % 2 === 1) node.mine(1);
   }
   return node;
@@ -40,7 +38,8 @@ async function fullNode(atEnd: AtEnd): Promise<Devnode> {
 
 const SLOWER = { HOLDFAST_NODE_REQUESTS: '1', HOLDFAST_REPLICAS_REQUESTS: '2' };
 
-async function drainUnder(node: Devnode, mebibytes: number, env: Readonly<Record<string, string>>): Promise<void> {
+async function drainUnder(mebibytes: number, blobs: number, env: Readonly<Record<string, string>>): Promise<void> {
+  const node = await fullNode(blobs);
   const group = MemoryGroup.make(`holdfast-${process.pid}-${mebibytes}`, mebibytes * MIB);
   if (group === null) throw new Error('The group could be made a moment ago.');
   const [program = '', ...words] = group.around([process.execPath, ...NODE_FLAGS, MAIN, 'run']);
@@ -72,7 +71,7 @@ async function drainUnder(node: Devnode, mebibytes: number, env: Readonly<Record
   await eventually(async () => {
     if (child.exitCode !== null || child.signalCode !== null) throw new Error(`It ended: ${output}`);
     const { content } = await client.status();
-    expect(content).toMatchObject({ stored: BLOBS, seen: 0, spooled: 0 });
+    expect(content).toMatchObject({ stored: blobs, seen: 0, spooled: 0 });
   }, TEST_MS - 60_000);
   const peakKib = Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]);
   expect(group.kills).toBe(0);
@@ -80,16 +79,11 @@ async function drainUnder(node: Devnode, mebibytes: number, env: Readonly<Record
   process.stdout.write(`peak resident under ${mebibytes} MiB: ${Math.round(peakKib / 1_024)} MiB\n`);
 }
 
-const FULL_SPEED = ['384 MiB, at full speed', 384, {}] as const;
-const LOWER_SPEED = ['256 MiB, at a lower one', 256, SLOWER] as const;
+/** With what the daemon holds anyway, all of the blobs together are more than the limit. */
+const FULL_SPEED = ['384 MiB, at full speed', 384, 120, {}] as const;
+const LOWER_SPEED = ['256 MiB, at a lower one', 256, 80, SLOWER] as const;
 
 describeWithMemoryGroups('a drain under a memory limit', () => {
-  // Every drain begins with an empty folder: the node gives all of it each time.
-  let node: Devnode;
-  beforeAllSharing(async (atEnd) => {
-    node = await fullNode(atEnd);
-  });
-
   // To S3 alone: every blob of such a drain is spooled to the folder first, as in a drain to the folder.
   describeWithServers('to S3', () => {
     let s3: S3Server;
@@ -100,7 +94,8 @@ describeWithMemoryGroups('a drain under a memory limit', () => {
 
     test.each([FULL_SPEED, LOWER_SPEED])(
       '%s: everything is stored, and nothing is killed',
-      async (_name, mebibytes, env) => drainUnder(node, mebibytes, { ...env, ...(await s3Environment(s3)).env }),
+      async (_name, mebibytes, blobs, env) =>
+        drainUnder(mebibytes, blobs, { ...env, ...(await s3Environment(s3)).env }),
       TEST_MS,
     );
   });

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { open } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, open, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { CreateBucketCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { type S3Options, s3Options } from '../../../src/storage/s3/s3-options.ts';
 import type { S3Server } from '../../servers/s3-server.ts';
@@ -44,5 +44,20 @@ export async function damage(server: S3Server, bucket: string, key: string, byte
   }
   const client = bareClient(server);
   await client.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: bytes }));
+  client.destroy();
+}
+
+/** Puts many small objects into a bucket: on the server's disk where it is ours, which takes hardly any time. */
+export async function fill(server: S3Server, bucket: string, keys: readonly string[]): Promise<void> {
+  const client = bareClient(server);
+  for (const key of keys) {
+    if (server.folder === null) {
+      await client.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: 'x' }));
+    } else {
+      const file = join(server.folder, bucket, key);
+      await mkdir(dirname(file), { recursive: true });
+      await writeFile(file, 'x');
+    }
+  }
   client.destroy();
 }

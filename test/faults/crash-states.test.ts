@@ -8,11 +8,11 @@ import { type HashType, parseVersionHash } from '../../src/core/blob/ids.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { DataFolder } from '../../src/storage/local/data-folder.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
-import { hashWith, nobleHasher } from '../../src/verify/hasher.ts';
+import { hashWith } from '../../src/verify/hasher.ts';
 import { MIGRATIONS } from '../catalog/catalog-in-folder.ts';
 import { startArchive, startNode, untilStored } from '../e2e/archive-process.ts';
 import { publish } from '../e2e/backends/real-backends.ts';
-import { NEVER } from '../sample-blobs.ts';
+import { HASHER, NEVER } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { FileFaults, testWithFileFaults } from './file-faults.ts';
 import { RecordedVolume, readChanges, type Survivors } from './recorded-changes.ts';
@@ -50,9 +50,7 @@ async function trueClaims(dataDir: string): Promise<ReadonlySet<string>> {
     for (const { name, type } of claimed) {
       const versionHash = parseVersionHash(name);
       const bytes = await store.get({ hashType: TYPES[type], versionHash }, NEVER);
-      expect(bytes === null ? 'nothing' : Buffer.from(hashWith(nobleHasher, TYPES[type], bytes)).toString('hex')).toBe(
-        name,
-      );
+      expect(bytes === null ? 'nothing' : Buffer.from(hashWith(HASHER, TYPES[type], bytes)).toString('hex')).toBe(name);
     }
     return new Set(claimed.map(({ name }) => name));
   } finally {

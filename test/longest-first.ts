@@ -2,7 +2,9 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** The files that take longest, longest first: begun last, one of them would run alone while the other workers rest. */
 const LONGEST: readonly string[] = [
+  'simulate/simulate.test.ts',
   'image/container.test.ts',
+  'page/interrupted.test.ts',
   'scenario/two-days.test.ts',
   'scenario/peers-compared.test.ts',
   'ops/memory-limit.test.ts',
@@ -14,6 +16,8 @@ const LONGEST: readonly string[] = [
   'e2e/backends/low-disk.test.ts',
   'e2e/kill-nine.test.ts',
   'e2e/backends/kill-points.test.ts',
+  'helm/chart.test.ts',
+  'package/reference.test.ts',
   'replication/poison.test.ts',
   'bundle/bundle.test.ts',
   'e2e/http/fuzz.test.ts',

@@ -1,15 +1,15 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { createDevnode } from '../../src/devnode/index.ts';
-import { SharedByTests } from '../cleanup.ts';
+import { type AtEnd, atEndOfTest, beforeAllSharing } from '../cleanup.ts';
 import { describeInBrowser, launchChromium } from '../page/chromium.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import {
   bundleFor,
   bytesUnder,
@@ -32,25 +32,16 @@ const NODE_TYPES = ['--types', 'node', '--typeRoots', join(ROOT, 'node_modules/@
 let folder: string;
 let tarball: string;
 let contents: readonly string[];
+/** Address of a daemon that the package installed. */
+let archive: string;
 
 const npm = (words: readonly string[], cwd: string) =>
   run('npm', [...words, '--no-audit', '--no-fund', '--loglevel=error', '--prefer-offline'], { cwd });
 const node = (words: readonly string[], cwd: string) => run(process.execPath, words, { cwd });
 
 /** Each file sees the packages that its own folder has. */
-function compile(files: readonly string[], more: readonly string[] = []) {
-  const words = [
-    ...files,
-    '--strict',
-    '--module',
-    'nodenext',
-    '--target',
-    'es2024',
-    '--lib',
-    'esnext',
-    ...NODE_TYPES,
-    ...more,
-  ];
+function compile(files: readonly string[]) {
+  const words = [...files, '--strict', '--module', 'nodenext', '--target', 'es2024', '--lib', 'esnext', ...NODE_TYPES];
   return node([join(ROOT, 'node_modules/typescript/bin/tsc'), ...words], folder);
 }
 
@@ -82,8 +73,8 @@ await import(process.argv[2]);
 console.log(JSON.stringify(loaded));
 `;
 
-/** The daemon that the package installs, over an emulated chain, once it listens. */
-async function startPackaged(): Promise<{ url: string; stop: () => Promise<void> }> {
+/** Starts the daemon that the package installs, over an emulated chain, and gives its address. */
+async function startPackaged(atEnd: AtEnd): Promise<string> {
   const main = join(folder, 'node_modules/holdfast/dist/cli/main.js');
   const env = {
     ...process.env,
@@ -96,12 +87,12 @@ async function startPackaged(): Promise<{ url: string; stop: () => Promise<void>
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const stop = async () => {
+  atEnd(async () => {
     if (daemon.exitCode !== null) return;
     daemon.kill('SIGTERM');
     await once(daemon, 'exit');
-  };
-  const url = await new Promise<string>((resolve, reject) => {
+  });
+  return await new Promise<string>((resolve, reject) => {
     let said = '';
     const look = (chunk: Buffer) => {
       said += chunk.toString();
@@ -112,7 +103,6 @@ async function startPackaged(): Promise<{ url: string; stop: () => Promise<void>
     daemon.stderr.on('data', look);
     daemon.once('exit', () => reject(new Error(said)));
   });
-  return { url, stop };
 }
 
 /** Runs in the browser, on a page of the archive. Text: an import in a function would be rewritten for the tests. */
@@ -138,8 +128,8 @@ const inPage = (bytes: string, record: string, reader: string) => `(async () => 
   return { right: check('hello')?.hashType, wrong: check('hullo'), read, proven };
 })()`;
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'holdfast-package-'));
+beforeAllSharing(async (atEnd) => {
+  folder = temporaryFolder(atEnd);
   const { stdout } = await npm(['pack', '--json', '--pack-destination', folder], ROOT);
   const json = stdout.slice(stdout.search(/^[[{]/m));
   const one = z.object({ filename: z.string(), files: z.array(z.object({ path: z.string() })) });
@@ -149,9 +139,8 @@ beforeAll(async () => {
   tarball = join(folder, first?.filename ?? '');
   await writeFile(join(folder, 'package.json'), '{"name":"empty","private":true,"type":"module"}');
   await npm(['install', tarball], folder);
+  archive = await startPackaged(atEnd);
 }, SLOW_MS);
-
-afterAll(() => rm(folder, { recursive: true, force: true }));
 
 describe('the packed package', () => {
   test('holds what runs, the pages that its README links to, and nothing else', () => {
@@ -170,18 +159,7 @@ describe('the packed package', () => {
   });
 
   test(
-    'compiles under strict, with its declarations checked, and runs in an empty TypeScript project',
-    async () => {
-      await writeFile(join(folder, 'program.ts'), PROGRAM);
-      await compile(['program.ts']);
-      const { stdout } = await node(['program.js'], folder);
-      expect(stdout).toBe('listed true\n1,2,3\n');
-    },
-    SLOW_MS,
-  );
-
-  test(
-    'code in the documentation of the operations compiles against the package',
+    'compiles under strict, with its declarations checked and the code of its documentation, and runs in an empty TypeScript project',
     async () => {
       const rooms = [['node', 5] as const, ['reader', 1] as const, ['verify', 1] as const];
       for (const [room, least] of rooms) {
@@ -190,10 +168,10 @@ describe('the packed package', () => {
         expect(blocks.length).toBeGreaterThanOrEqual(least);
         await writeFile(join(folder, `shown-${room}.ts`), blocks.join('\n'));
       }
-      await compile(
-        rooms.map(([room]) => `shown-${room}.ts`),
-        ['--noEmit'],
-      );
+      await writeFile(join(folder, 'program.ts'), PROGRAM);
+      await compile(['program.ts', ...rooms.map(([room]) => `shown-${room}.ts`)]);
+      const { stdout } = await node(['program.js'], folder);
+      expect(stdout).toBe('listed true\n1,2,3\n');
     },
     SLOW_MS,
   );
@@ -236,19 +214,10 @@ describe('the packed package', () => {
     expect([...source.matchAll(/^import .*from '([^']+)'/gm)].map(([, from]) => from)).toEqual(['./cli-context.js']);
   });
 
-  test(
-    'the page comes built, and the daemon of the package serves it',
-    async () => {
-      const { url, stop } = await startPackaged();
-      try {
-        const answer = await fetch(url);
-        expect([answer.status, await answer.text()]).toEqual([200, expect.stringMatching(/"page\/main-\w+\.js"/)]);
-      } finally {
-        await stop();
-      }
-    },
-    SLOW_MS,
-  );
+  test('the page comes built, and the daemon of the package serves it', async () => {
+    const answer = await fetch(archive);
+    expect([answer.status, await answer.text()]).toEqual([200, expect.stringMatching(/"page\/main-\w+\.js"/)]);
+  });
 
   test(
     'publint and are-the-types-wrong find nothing',
@@ -264,16 +233,11 @@ describe('the packed package', () => {
 describe('the packages for programs that run no archive', () => {
   const projects = new Map<SmallPackage, string>();
   const projectOf = (name: SmallPackage) => projects.get(name) ?? '';
-  const { atEnd, close } = new SharedByTests();
-  let archive: string;
 
   // Programs that start once for all of the packages: what they do for one costs less than their start.
-  beforeAll(async () => {
+  beforeAllSharing(async (atEnd) => {
     const built = SMALL_PACKAGES.map((name) => join(ROOT, 'dist/packages', name));
     await npm(['pack', '--pack-destination', folder, ...built], folder);
-    const { url, stop } = await startPackaged();
-    atEnd(stop);
-    archive = url;
     const devnode = await createDevnode({ port: 0, username: 'devnode', password: 'devnode', blocksEveryMs: null });
     atEnd(() => devnode.close());
     const addresses = { 'http://127.0.0.1:18370': devnode.url, 'http://127.0.0.1:8080': archive };
@@ -288,7 +252,6 @@ describe('the packages for programs that run no archive', () => {
     }
     await compile([...projects.values()].map((project) => join(project, 'example.ts')));
   }, SLOW_MS);
-  afterAll(close);
 
   const manifestOf = async (name: SmallPackage) =>
     z
@@ -342,7 +305,7 @@ describe('the packages for programs that run no archive', () => {
     test(
       'bytes are verified, an archive is read, and a record of it is verified against the bytes',
       async () => {
-        const browser = await launchChromium(atEnd);
+        const browser = await launchChromium(atEndOfTest);
         const page = await browser.newPage({ bypassCSP: true });
         await page.goto(archive);
         const address = async (loaded: (typeof IN_BROWSER)[number][0], name: SmallPackage) => {

@@ -31,11 +31,14 @@ export function blobOf(bytes: Uint8Array, hashType: HashType = 'keccak256'): Ver
   return blob;
 }
 
-/** More than any kernel takes for a reader that does not read. Hashing so much takes seconds, so no test does. */
+/** More than any kernel takes for a reader that does not read. */
+export const HUGE_BYTES = 24 * 1_048_576;
+
+/** Hashing so much takes a second for each test, so no test does. */
 export function hugeBlob(): VerifiedBlob {
   const zeros = () => new Uint8Array(32);
   const versionHash = parseVersionHash(encodeHex(zeros()));
-  const bytes = new Uint8Array(64 * 1_048_576);
+  const bytes = new Uint8Array(HUGE_BYTES);
   const blob = verifyBlob(
     { versionHash, hashType: null, bytes },
     { engine: 'zeros', keccak256: zeros, blake2s256: zeros },

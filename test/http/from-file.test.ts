@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { eventually } from '../e2e/eventually.ts';
 import { sampleBlob } from '../sample-blobs.ts';
-import { hugeBlob } from './fake-archive-view.ts';
+import { HUGE_BYTES, hugeBlob } from './fake-archive-view.ts';
 import { FakeChainView } from './fake-chain-view.ts';
 import { FileView } from './fake-file.ts';
 import { running } from './harness.ts';
@@ -11,8 +11,6 @@ import { get, RawClient } from './raw-client.ts';
 const BLOB = sampleBlob('for its name', 10);
 const PATH = `/v1/blobs/${BLOB.versionHash}`;
 const LARGE_BYTES = 2_097_152 - 17;
-/** More than any kernel takes for a reader that does not read. */
-const HUGE_BYTES = 24 * 1_048_576;
 
 async function serving(sizeBytes = LARGE_BYTES) {
   const view = new FileView(BLOB, sizeBytes);

@@ -55,8 +55,14 @@ function archive(given: Parameters<typeof injectable>[2] = {}) {
   return { view, chain, ...injectable(view, chain, options) };
 }
 
+/** Each description that a test of this file was given, with its compiled schemas. */
+const DESCRIBED = new Map<string, DescribedAnswers>();
+
 async function describedBy(inject: Inject): Promise<DescribedAnswers> {
-  return new DescribedAnswers((await inject('/openapi.json')).json());
+  const { payload } = await inject('/openapi.json');
+  const described = DESCRIBED.get(payload) ?? new DescribedAnswers(JSON.parse(payload));
+  DESCRIBED.set(payload, described);
+  return described;
 }
 
 /** Asks, and holds the answer against the description; gives its status. */
@@ -148,7 +154,8 @@ const ALL = [...READING, ...READING.map((question) => ({ ...question, method: 'H
 describe('every answer is as the description says', () => {
   test('a healthy archive answers as described, and no route is left out', async () => {
     const { inject } = archive();
-    const described = await describedBy(inject);
+    // The answers that other tests have seen count for nothing here.
+    const described = new DescribedAnswers((await inject('/openapi.json')).json());
     for (const question of ALL) await ask(inject, described, question);
     const good = [...described.seen]
       .filter((one) => / (200|304|503) /.test(one))

@@ -108,7 +108,8 @@ describe('a tarball', () => {
   });
 
   test('a changed tarball is read to its end, and no part is longer than a blob can be', async () => {
-    const bytes = tarball({ path: 'one', bytes: ONE }, { path: 'two', bytes: TWO }, { path: 'three', bytes: ONE });
+    // Short files: a change then meets a header as often as bytes.
+    const bytes = tarball(...['one', 'two', 'three'].map((path) => ({ path, bytes: ONE })));
     const change = fc.tuple(fc.nat(bytes.length - 1), fc.integer({ min: 0, max: 255 }));
     await fc.assert(
       fc.asyncProperty(

@@ -13,15 +13,18 @@ export interface ProvenName {
   readonly sizeBytes: number;
 }
 
-/** Records of an import that are remembered until their blobs come: the newest. Some tens of megabytes at most. */
-const MAX_REMEMBERED = 100_000;
+/**
+ * Records of an import that are remembered until their blobs come: the newest. Some tens of megabytes at most. A size
+ * bounds them, since a cache with a largest count takes the memory for that many when it is made.
+ */
+const REMEMBERED = { maxSize: 100_000, sizeCalculation: () => 1 };
 const NO_BYTES = new Uint8Array();
 const BRACE = 0x7b;
 
 /** The names that occurrence records of an import show in a header. */
 export class ProvenNames {
   readonly #chain: Pick<Catalog['chain'], 'blockAt'>;
-  readonly #proven = new LRUCache<string, ProvenName>({ max: MAX_REMEMBERED });
+  readonly #proven = new LRUCache<string, ProvenName>(REMEMBERED);
   #count = 0;
 
   constructor(chain: Pick<Catalog['chain'], 'blockAt'>) {

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { countedBranches } from './fuzzing/counted-branches.ts';
 import { LongestFirst } from './longest-first.ts';
 import { MEASURING } from './measuring.ts';
 import { SummaryReporter } from './summary-reporter.ts';
@@ -25,6 +26,8 @@ const leftOut = [...LEFT_OUT.keys()].map((file) => `test/${file}`);
 const CROWD = availableParallelism() * (IS_QUICK ? 3 : 2);
 
 export default defineConfig({
+  // A long search of test/fuzzing is led by the branches that run.
+  plugins: process.env['HOLDFAST_FUZZ_RUNS'] === undefined ? [] : [countedBranches],
   test: {
     root: fileURLToPath(new URL('..', import.meta.url)),
     environment: 'node',

@@ -34,7 +34,7 @@ import { commitment, craftBlock, craftTransaction } from '../verify/craft.ts';
 import { claim } from './claims.ts';
 import { explore } from './explore.ts';
 
-const BLOBS = [sampleBlob('one', 90), sampleBlob('two', 700, 'blake2s256'), sampleBlob('three', 2_000)];
+const BLOBS = [sampleBlob('one', 90), sampleBlob('two', 700, 'blake2s256'), sampleBlob('three', 600)];
 const SHA = 'keccak256';
 const NAMED = BLOBS.filter(({ hashType }) => hashType === SHA);
 

@@ -17,16 +17,15 @@ export interface FuzzTarget {
   run(input: Uint8Array): Promise<void> | void;
 }
 
-/** A long search, with V8's coverage as its guide, which writes a new corpus. */
+/** Inputs of a long search, which the branches that run guide, and which writes a new corpus. */
 const LONG_RUNS = process.env['HOLDFAST_FUZZ_RUNS'];
-const SHORT_RUNS = 150;
-const HANG_MS = 30_000;
-/** Inputs between two looks at the coverage: a look costs some tens of milliseconds. */
-const BATCH = { least: 64, most: 2_048 };
+const SHORT_RUNS = 300;
+/** Turns of the event loop, a second or more apart, in which an input has to end. A crowded machine gives fewer turns. */
+const HANG_TURNS = 30;
 const PROGRESS = 20_000;
 const MAX_FAULTS = 20;
 
-/** Runs the corpus, then changed inputs: the same ones each time, then others. */
+/** Runs the corpus, then changed inputs, which are the same ones each time: no build fails by an input of the moment. */
 export async function explore(target: FuzzTarget): Promise<void> {
   const runner = new Runner(target);
   const pool = [...target.seeds, ...corpusOf(target.name)];
@@ -34,10 +33,8 @@ export async function explore(target: FuzzTarget): Promise<void> {
     for (const input of pool) await runner.run(input);
     if (LONG_RUNS !== undefined) await guided(target, runner, pool, Number(LONG_RUNS));
     else {
-      for (const seed of [target.name, String(Date.now())]) {
-        const changes = new Changes(target, seed);
-        for (let run = 0; run < SHORT_RUNS; run += 1) await runner.run(changes.next(pool));
-      }
+      const changes = new Changes(target, target.name);
+      for (let run = 0; run < SHORT_RUNS; run += 1) await runner.run(changes.next(pool));
     }
   } finally {
     await runner.close();
@@ -63,19 +60,25 @@ class Changes {
     this.#random = new SeededRandom(seed);
   }
 
-  next(pool: readonly Uint8Array[]): Uint8Array {
+  /** `costs`: the time that inputs took. The cheaper one of two is changed, as a slow one stands for hundreds of others. */
+  next(pool: readonly Uint8Array[], costs: ReadonlyMap<Uint8Array, number> = new Map()): Uint8Array {
+    const [one, other] = [this.#oneOf(pool), this.#oneOf(pool)];
+    const cheaper = (costs.get(one) ?? 0) <= (costs.get(other) ?? 0) ? one : other;
+    return changedInput(cheaper, pool, this.#words, this.#random);
+  }
+
+  #oneOf(pool: readonly Uint8Array[]): Uint8Array {
     const random = this.#random;
     // The newest inputs lead on most often.
     const first = random.chance(0.4) ? Math.floor(pool.length * 0.9) : 0;
-    const input = pool[random.between(first, pool.length - 1)];
-    if (input === undefined) throw new RangeError('There is no input to change.');
-    return changedInput(input, pool, this.#words, random);
+    return random.pick(pool.slice(first));
   }
 }
 
 /** Runs inputs one by one, and notes every fault with the input that shows it. */
 class Runner {
   readonly faults = new Map<string, string>();
+  /** Milliseconds of a processor. */
   slowestMs = 0;
   readonly #target: FuzzTarget;
   #input: Uint8Array = new Uint8Array();
@@ -86,15 +89,18 @@ class Runner {
     process.on('uncaughtException', this.#note);
   }
 
-  async run(input: Uint8Array): Promise<void> {
+  /** Resolves to the milliseconds of a processor that the input took. */
+  async run(input: Uint8Array): Promise<number> {
     this.#input = input;
-    const begun = performance.now();
+    const begun = processorMs();
     try {
       await endsInTime(this.#target.run(input));
     } catch (error) {
       this.#note(error);
     }
-    this.slowestMs = Math.max(this.slowestMs, performance.now() - begun);
+    const tookMs = processorMs() - begun;
+    this.slowestMs = Math.max(this.slowestMs, tookMs);
+    return tookMs;
   }
 
   readonly #note = (error: unknown): void => {
@@ -116,14 +122,23 @@ class Runner {
   }
 }
 
+function processorMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
+}
+
 async function endsInTime(work: Promise<void> | void): Promise<void> {
   if (!(work instanceof Promise)) return;
   const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(new Error(`The input had no end within ${HANG_MS} ms.`)), HANG_MS);
+  let turns = 0;
+  const timer = setInterval(() => {
+    turns += 1;
+    if (turns === HANG_TURNS) late.reject(new Error(`The input had no end within ${HANG_TURNS} s.`));
+  }, 1_000);
   try {
     await Promise.race([work, late.promise]);
   } finally {
-    clearTimeout(timer);
+    clearInterval(timer);
   }
 }
 
@@ -131,55 +146,33 @@ async function endsInTime(work: Promise<void> | void): Promise<void> {
 async function guided(target: FuzzTarget, runner: Runner, pool: Uint8Array[], runs: number): Promise<void> {
   const reached = new CodeReached(target.folders);
   const changes = new Changes(target, `${target.name} ${Date.now()}`);
-  const begun = performance.now();
+  const costs = new Map<Uint8Array, number>();
+  const begun = processorMs();
   const tell = (done: number) => {
-    const seconds = Math.round((performance.now() - begun) / 1_000);
+    const seconds = Math.round((processorMs() - begun) / 1_000);
     const mebibytes = Math.round(process.memoryUsage.rss() / 1_048_576);
     const share = (reached.share * 100).toFixed(1);
     process.stdout.write(
-      `${target.name}: ${done} inputs, ${seconds} s, ${pool.length} kept, ${share} % of ${target.folders.join(', ')}, slowest ${Math.round(runner.slowestMs)} ms, ${runner.faults.size} faults, ${mebibytes} MiB\n`,
+      `${target.name}: ${done} inputs, ${seconds} s of a processor, ${pool.length} kept, ${share} % of the branches of ${target.folders.join(', ')}, slowest ${Math.round(runner.slowestMs)} ms, ${runner.faults.size} faults, ${mebibytes} MiB\n`,
     );
   };
-  try {
-    for (const input of pool) await runner.run(input);
-    reached.keep(reached.look());
-    let size = BATCH.least;
-    for (let done = 0, told = 0; done < runs; ) {
-      const batch = Array.from({ length: Math.min(size, runs - done) }, () => changes.next(pool));
-      const found = await finders(batch, runner, reached);
-      pool.push(...found);
-      done += batch.length;
-      size = found.length > 0 ? BATCH.least : Math.min(BATCH.most, size * 2);
-      if (done - told < PROGRESS) continue;
-      told = done;
-      tell(done);
-      // A search that is cut short leaves its corpus too.
-      writeCorpus(target.name, pool.slice(target.seeds.length));
+  // A tenth of the time would go to stacks. An input that is run again as a line of the corpus has its stack.
+  Error.stackTraceLimit = 0;
+  for (const input of pool) costs.set(input, await runner.run(input));
+  reached.look();
+  for (let done = 1; done <= runs; done += 1) {
+    const input = changes.next(pool, costs);
+    const tookMs = await runner.run(input);
+    if (reached.look()) {
+      pool.push(input);
+      costs.set(input, tookMs);
     }
-    tell(runs);
-    reached.forget();
-    writeCorpus(target.name, await smallest(target.seeds, pool, runner, reached));
-  } finally {
-    reached.close();
+    if (done % PROGRESS !== 0 && done < runs) continue;
+    tell(done);
+    // A search that is cut short leaves its corpus too.
+    writeCorpus(target.name, pool.slice(target.seeds.length));
   }
-}
-
-/** The inputs that make more code run, found by halves. */
-async function finders(batch: readonly Uint8Array[], runner: Runner, reached: CodeReached): Promise<Uint8Array[]> {
-  for (const input of batch) await runner.run(input);
-  const look = reached.look();
-  if (look.fresh === 0) return [];
-  const [only] = batch;
-  let found: Uint8Array[] = [];
-  if (batch.length === 1 && only !== undefined) found = [only];
-  else {
-    const half = Math.ceil(batch.length / 2);
-    const first = await finders(batch.slice(0, half), runner, reached);
-    found = [...first, ...(await finders(batch.slice(half), runner, reached))];
-  }
-  // Code that no half runs again ran by the moment, such as at a collection of garbage.
-  reached.keep(look);
-  return found;
+  writeCorpus(target.name, await smallest(target.seeds, pool, runner, reached));
 }
 
 /** Returns few and short inputs that reach the same code, together with the seeds. */
@@ -189,15 +182,13 @@ async function smallest(
   runner: Runner,
   reached: CodeReached,
 ): Promise<Uint8Array[]> {
+  reached.forget();
   for (const input of seeds) await runner.run(input);
-  reached.keep(reached.look());
+  reached.look();
   const kept: Uint8Array[] = [];
   for (const input of pool.toSorted((one, other) => one.length - other.length)) {
     await runner.run(input);
-    const look = reached.look();
-    if (look.fresh === 0) continue;
-    reached.keep(look);
-    kept.push(input);
+    if (reached.look()) kept.push(input);
   }
   return kept;
 }

@@ -28,7 +28,7 @@ export interface LossModules {
 
 /** Rows examined at once, so that resting rows do not hide the others. */
 const LOOK_AHEAD = 512;
-/** Blobs judged at once. */
+/** Blobs judged in one step. */
 const GROUP = 16;
 /**
  * Factor of idle time per judging: a question costs the node 60 ms under its main lock, and most of its time must stay
@@ -92,7 +92,7 @@ export class LossJudge {
       .slice(0, GROUP);
     for (const wanted of overdue) {
       const loss = await this.#judge(wanted, signal);
-      // Each by itself: a source of the next blob may take a minute, and answers of before grow old.
+      // Each loss is recorded before the next question, which may take minutes: answers grow old.
       if (loss !== null) rule.record([loss]);
     }
     return overdue.length;

@@ -40,11 +40,12 @@ export class LossRule {
   }
 
   /**
-   * Records what still is lost. While the sources answered, the branch may have changed. A list may have named the blob again,
-   * or a size that a rule leaves out. A blob that was taken down, or that is kept apart as custom bytes, is not lost.
-   * Gives those recorded.
+   * Records what still is lost. While the sources answered, a node may have begun to catch up, and the branch may have changed.
+   * A list may have named the blob again, or a size that a rule leaves out. A blob that was taken down, or that is kept apart
+   * as custom bytes, is not lost. Gives those recorded.
    */
   record(losses: readonly Loss[]): readonly Loss[] {
+    if (this.tipSeconds() === null) return [];
     const { chain, withheld, leftOut, custom, losses: ledger } = this.#catalog;
     const missing = losses.filter(
       (loss) =>

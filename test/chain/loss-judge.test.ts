@@ -141,19 +141,24 @@ test('a loss is recorded when its sources have answered, before those of the nex
   expect(catalog.losses.count()).toBe(2);
 });
 
-test('a blob that a list names again while the sources answer is not lost', async () => {
+test.each([
+  { what: 'a list names it again', isListed: true, isListCurrent: true },
+  { what: 'the list is out of date', isListed: false, isListCurrent: false },
+])('a blob is not lost when $what while the sources answer', async (then) => {
   let hasAnswered = false;
-  const listed = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<void>();
+  const since = (now: boolean, before: boolean) => {
+    if (hasAnswered) asked.resolve();
+    return hasAnswered ? now : before;
+  };
   const find = () => {
     hasAnswered = true;
     return Promise.resolve(null);
   };
-  const isListed = () => {
-    if (hasAnswered) listed.resolve();
-    return hasAnswered;
-  };
-  const { catalog } = judging(() => true, { find, isListed });
-  await listed.promise;
+  const isListed = () => since(then.isListed, false);
+  const { catalog } = judging(() => since(then.isListCurrent, true), { find, isListed });
+  await asked.promise;
+  // The rule was asked last; the judge records in the same turn, or never.
   expect(catalog.losses.count()).toBe(1);
 });
 

@@ -33,8 +33,8 @@ export class Routine {
   }
 
   /**
-   * Fetches something through every backend, asks how much room is there, and looks again at what an audit missed. One that
-   * fails ends none of the others. Rejects with the first failure when all have ended.
+   * Fetches something through every backend, asks how much room is there, and looks again at what an audit missed. A
+   * failed look does not stop the others. Rejects with the first failure when all have ended.
    */
   async lookAtBackends(signal: AbortSignal): Promise<void> {
     const { replication } = this.#modules;

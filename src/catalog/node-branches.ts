@@ -40,7 +40,7 @@ export class NodeBranches {
 
   /**
    * Our branch gave up its blocks above this height. The nodes that had them are on another branch than ours until they
-   * answer again. Within a transaction of the caller, who calls `reload` after it.
+   * are compared above that height. Within a transaction of the caller, who calls `reload` after it.
    */
   leaveAbove(height: number): void {
     const before = this.#load();

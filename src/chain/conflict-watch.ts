@@ -22,8 +22,8 @@ const UNKNOWN_MS = 250;
 /**
  * Compares the nodes' branches with the followed branch. Different hashes at one height are a conflict; a lag is none.
  * During a conflict nothing above the last common block is final. Nothing is final above the last compared block
- * either, because the nodes may have parted since. A node's last answer holds until its next one: silence does not end
- * a conflict.
+ * either, because the nodes may have parted since. A node's last answer holds until one that says more about the blocks
+ * above the last common one: silence does not end a conflict.
  */
 export class ConflictWatch {
   readonly #nodes: readonly ComparedNode[];
@@ -211,8 +211,8 @@ export class ConflictWatch {
 }
 
 /**
- * The last word about the branch of a node that answers. A chain that was taken back to where a node left it ends there for a
- * moment. The blocks of that node are above, and nothing here can be compared with them yet: its fork holds.
+ * The last word about the branch of a node that answers. Our chain may have been taken back to the block above which that node
+ * has others. There is nothing to compare with these until our chain has grown again: the fork holds.
  */
 function sinceFork(before: NodeBranch | undefined, { branch, height }: KnownStand): NodeBranch {
   const isUncompared = !branch.isForked && branch.commonHeight < height;

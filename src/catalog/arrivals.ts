@@ -2,7 +2,7 @@ import type { ContentName } from '../core/blob/ids.ts';
 import { RECORDED_OCCURRENCES } from './chain-index.ts';
 import type { SpooledContent } from './content-table.ts';
 import type { LeftOutLedger } from './left-out-ledger.ts';
-import { type PlacementTable, SPOOL } from './placement-table.ts';
+import type { PlacementTable } from './placement-table.ts';
 import type { RecordOutbox } from './record-outbox.ts';
 import type { Tables } from './tables.ts';
 import type { UnminedLedger } from './unmined-ledger.ts';
@@ -26,15 +26,11 @@ export class Arrivals {
     this.#leftOut = leftOut;
   }
 
-  /**
-   * Within a transaction of the caller. Gives those that had their place here in the books already: of those that were held, or
-   * are withheld, nothing was recorded; a copy that was damaged is awaited again.
-   */
+  /** Within a transaction of the caller. Gives those that were held already, or are withheld: of these nothing was recorded. */
   record(contents: readonly SpooledContent[]): readonly SpooledContent[] {
     const { content, seen, placements, nowMs } = this.#tables;
     const arrivals = this.#judged(contents);
     const put = content.putSpooled(arrivals, nowMs());
-    const hadPlace = put.map((given) => given === null || (!given.isNew && placements.has(SPOOL, given.sequence)));
     const fresh: Parameters<PlacementTable['wantNew']>[0][number][] = [];
     for (const [index, arrival] of arrivals.entries()) {
       const given = put[index] ?? null;
@@ -46,7 +42,7 @@ export class Arrivals {
     }
     placements.wantNew(fresh);
     this.#leftOut.recordEvidence();
-    return contents.filter((_, index) => hadPlace[index]);
+    return contents.filter((_, index) => (put[index] ?? null) === null);
   }
 
   /** Splits contents into those that a block has, and those that none has, as far as can be known. */

@@ -54,10 +54,12 @@ export class CacheLedger {
 
   /** Reports whether the books have a copy in the local store, good or not. */
   has({ sequence }: ContentEntry): boolean {
-    return this.#tables.reading('look a local copy up', () => this.#tables.placements.has(SPOOL, sequence));
+    return this.#tables.reading('look a local copy up', () =>
+      this.#tables.placements.of(sequence).some(({ backend }) => backend === SPOOL),
+    );
   }
 
-  /** Bytes of the blobs that the books have in the local store. A damaged copy has its room until it is replaced. */
+  /** Bytes that the catalog says lie in the local store. */
   localBytes(): number {
     return this.#tables.reading('measure the local store', () =>
       z
@@ -65,7 +67,7 @@ export class CacheLedger {
         .parse(
           this.#tables.database
             .prepare(
-              `SELECT COALESCE(SUM(size_bytes), 0) FROM copy JOIN content ON sequence = object WHERE backend_id = ? AND kind = ${BLOB}`,
+              `SELECT COALESCE(SUM(size_bytes), 0) FROM copy JOIN content ON sequence = object WHERE backend_id = ? AND kind = ${BLOB} AND copy.state < 2`,
             )
             .pluck()
             .get(this.#tables.placements.id(SPOOL)),

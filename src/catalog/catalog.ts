@@ -191,8 +191,8 @@ export class Catalog {
   }
 
   /**
-   * The bytes of these are durable in the local store. Gives those that had their place here in the books already, because they
-   * were held, are withheld, or have replaced a damaged copy.
+   * The bytes of these are durable in the local store. Gives those that were held already, or are withheld: of these nothing
+   * was recorded.
    */
   recordSpooled(contents: readonly SpooledContent[]): readonly SpooledContent[] {
     return this.#tables.transaction('record what is spooled', () => this.#arrivals.record(contents));

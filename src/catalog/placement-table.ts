@@ -297,11 +297,6 @@ export class PlacementTable {
     for (const [id, state] of goneRows.parse(rows)) this.counts.moved(id, state, null);
   }
 
-  /** Reports whether the books have a copy there, good or not. */
-  has(backend: string, sequence: number): boolean {
-    return this.#codeAt(this.id(backend), sequence) !== null;
-  }
-
   #codeAt(id: number, sequence: number): PlacementCode {
     return codeIfAny.parse(this.#stateAt.get(id, sequence)) ?? null;
   }

@@ -17,7 +17,7 @@ const GROUP_LIMIT = 512;
 export interface WritePath {
   /** Gives the id of the place that holds the blob durably now. @throws ArchiveError `isForLater` for what has no place. */
   put(blob: VerifiedBlob, signal: AbortSignal, isUnmined: () => boolean): Promise<string>;
-  /** A blob that was put here had its place in the books already: it may have been evicted meanwhile, or be counted twice. */
+  /** A blob that was put here is one that the catalog held already: it may have been evicted meanwhile, or be counted twice. */
   enterAgain(name: ContentName, sizeBytes: number): Promise<void>;
 }
 
@@ -28,8 +28,8 @@ export class Spooler {
   readonly #conditions: ConditionBoard;
   readonly #activity: Activity;
   readonly #commits: GroupCommit<SpooledContent>;
-  /** Recorded just now, with a place in the books before. */
-  readonly #hadPlace = new Set<SpooledContent>();
+  /** Recorded just now, and held already. */
+  readonly #heldAlready = new Set<SpooledContent>();
 
   constructor(path: WritePath, catalog: Catalog, conditions: ConditionBoard, activity: Activity, clock: Clock) {
     this.#path = path;
@@ -37,7 +37,7 @@ export class Spooler {
     this.#conditions = conditions;
     this.#activity = activity;
     const record = (contents: readonly SpooledContent[]) => {
-      for (const content of catalog.recordSpooled(contents)) this.#hadPlace.add(content);
+      for (const content of catalog.recordSpooled(contents)) this.#heldAlready.add(content);
     };
     this.#commits = new GroupCommit(record, GROUP_LIMIT, clock);
   }
@@ -70,7 +70,7 @@ export class Spooler {
 
   async #record(content: SpooledContent): Promise<void> {
     await this.#commits.add(content);
-    if (this.#hadPlace.delete(content)) await this.#path.enterAgain(content, content.sizeBytes);
+    if (this.#heldAlready.delete(content)) await this.#path.enterAgain(content, content.sizeBytes);
   }
 
   /** A blob that has no place here while others have one (`isForLater`) is given up at once: the others must not wait behind it. */

@@ -110,9 +110,11 @@ export class BlobWriter {
     }
   }
 
-  /** Does what `putHere` does for a copy that the books have: it has its room already, and keeps it when it is not replaced. */
+  /** Does what `putHere` does; a copy that is replaced in place has its room already, and keeps it when it is not replaced. */
   async replaceHere(blob: VerifiedBlob, signal: AbortSignal): Promise<boolean> {
-    const { room } = this.#modules;
+    const { local, room } = this.#modules;
+    const before = room.isCache ? await local.store.stat(blob, signal).catch(() => null) : null;
+    if (before === null) return await this.putHere(blob, signal);
     const sizeBytes = blob.bytes.length;
     room.giveBack(sizeBytes);
     let isHere = false;

@@ -60,8 +60,6 @@ export class DiskQuota {
   #underWayBytes = 0;
   /** Bytes that the last look may not have shown: then under way, or claimed since. A disk can fill between two looks. */
   #unseenBytes = 0;
-  /** Bytes of copies that left the books, and that the disk refused to delete. */
-  #undeletedBytes = 0;
   #isLow = false;
   /** One at a time: room that is freed for one blob is not counted for another, nor is a blob deleted that has come again.
    * The caller gets the error; the next one has its turn all the same. */
@@ -135,9 +133,9 @@ export class DiskQuota {
   }
 
   /**
-   * Settles bytes that were claimed and written for a blob that had its place in the books already: two sources gave it, a
-   * backend holds it, or its copy here was damaged. A cache may have evicted the blob before or since. Then its bytes would lie
-   * here in no books, or its room would be taken for as long as the process runs. `isHere` reads and hashes the bytes.
+   * Settles bytes that were claimed and written for a blob that the catalog held already: two sources gave it, or a
+   * backend holds it. A cache may have evicted the blob before or since. Then its bytes would lie here in no books, or its room
+   * would be taken until the next look at the disk. `isHere` reads and hashes the bytes.
    */
   async enterAgain(name: ContentName, sizeBytes: number, isHere: () => Promise<boolean>): Promise<void> {
     if (!this.isCache) return;
@@ -158,14 +156,14 @@ export class DiskQuota {
   }
 
   /**
-   * Looks at the disk and tells whether it is nearly full, also where nothing is written for long. A take-down takes blobs out
-   * of the books that are counted here: they are counted again where nothing is on its way into the books.
+   * Looks at the disk and tells whether it is nearly full, also where nothing is written for long. Damage and take-downs change
+   * the books behind this count. It is made again from them, as at a start, where nothing is on its way into them.
    */
   lookAtDisk(): Promise<void> {
     return this.withoutEviction(async () => {
       const { arriving, replicas } = this.#modules.catalog;
       const isSettled = this.#underWayBytes === 0 && arriving.isEmpty;
-      if (this.isCache && isSettled) this.#usedBytes = replicas.cached.localBytes() + this.#undeletedBytes;
+      if (this.isCache && isSettled) this.#usedBytes = replicas.cached.localBytes();
       this.freed();
       await this.#look(0);
     });
@@ -309,7 +307,6 @@ export class DiskQuota {
         await this.#modules.store.delete(entry, UNSTOPPED);
         this.#usedBytes -= entry.sizeBytes;
       } catch (error) {
-        this.#undeletedBytes += entry.sizeBytes;
         refusal ??= { error };
       }
     }

@@ -51,12 +51,13 @@ test('a blob that two sources give at once takes its room once', async () => {
 });
 
 test.each(['changed', 'gone'])('a blob whose copy was %s and that comes again takes its room once', async (how) => {
-  const { books, damage, store, spool } = await cache();
+  const { books, damage, replication, store, spool } = await cache();
   const blob = sampleBlob(how, SIZE);
   await spool(blob);
   if (how === 'gone') await store.delete(nameOf(blob), NEVER);
   damage.report('local', nameOf(blob));
   await spool(blob);
+  await replication.lookAtRoom(NEVER);
   expect(await books(blob)).toEqual({ inBooks: SIZE, counted: SIZE, isHere: true });
 });
 

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { messageOf } from '../../src/core/blob/errors.ts';
 import { SeededRandom } from '../simulate/random.ts';
 import { changedInput } from './changed-input.ts';
@@ -22,6 +23,8 @@ const LONG_RUNS = process.env['HOLDFAST_FUZZ_RUNS'];
 const SHORT_RUNS = 300;
 /** Turns of the event loop, a second or more apart, in which an input has to end. A crowded machine gives fewer turns. */
 const HANG_TURNS = 30;
+/** Bytes of a part that is left out of an input to shorten it. */
+const SMALLEST_PART = 4;
 const PROGRESS = 20_000;
 const MAX_FAULTS = 20;
 
@@ -47,7 +50,12 @@ const corpusFile = (name: string) => new URL(`corpus/${name}.txt`, import.meta.u
 function corpusOf(name: string): Uint8Array[] {
   if (!existsSync(corpusFile(name))) return [];
   const lines = readFileSync(corpusFile(name), 'utf8').split('\n');
-  return lines.filter((line) => line !== '').map((line) => Buffer.from(line, 'base64'));
+  return lines.filter((line) => line !== '').map((line) => inflateRawSync(Buffer.from(line, 'base64')));
+}
+
+/** An input as a line of a corpus: packed, as most have long runs of one byte or of hex. */
+function lineOf(input: Uint8Array): string {
+  return deflateRawSync(input, { level: 9 }).toString('base64');
 }
 
 /** Makes inputs out of others. */
@@ -107,9 +115,8 @@ class Runner {
     const message = messageOf(error);
     const kind = message.replace(/[0-9a-f]{8,}|\d+/g, '#').slice(0, 80);
     if (this.faults.has(kind) || this.faults.size >= MAX_FAULTS) return;
-    const line = Buffer.from(this.#input).toString('base64');
     const stack = error instanceof Error ? error.stack : '';
-    const told = `${message}\n${stack}\nThe input, for test/fuzzing/corpus/${this.#target.name}.txt:\n${line}`;
+    const told = `${message}\n${stack}\nThe input, for test/fuzzing/corpus/${this.#target.name}.txt:\n${lineOf(this.#input)}`;
     if (LONG_RUNS !== undefined) process.stdout.write(`FAULT ${told}\n`);
     this.faults.set(kind, told);
   };
@@ -146,6 +153,7 @@ async function endsInTime(work: Promise<void> | void): Promise<void> {
 async function guided(target: FuzzTarget, runner: Runner, pool: Uint8Array[], runs: number): Promise<void> {
   const reached = new CodeReached(target.folders);
   const changes = new Changes(target, `${target.name} ${Date.now()}`);
+  const given = [...pool];
   const costs = new Map<Uint8Array, number>();
   const begun = processorMs();
   const tell = (done: number) => {
@@ -159,11 +167,12 @@ async function guided(target: FuzzTarget, runner: Runner, pool: Uint8Array[], ru
   // A tenth of the time would go to stacks. An input that is run again as a line of the corpus has its stack.
   Error.stackTraceLimit = 0;
   for (const input of pool) costs.set(input, await runner.run(input));
-  reached.look();
+  reached.keep();
   for (let done = 1; done <= runs; done += 1) {
     const input = changes.next(pool, costs);
     const tookMs = await runner.run(input);
-    if (reached.look()) {
+    if (reached.fresh > 0) {
+      reached.keep();
       pool.push(input);
       costs.set(input, tookMs);
     }
@@ -172,28 +181,54 @@ async function guided(target: FuzzTarget, runner: Runner, pool: Uint8Array[], ru
     // A search that is cut short leaves its corpus too.
     writeCorpus(target.name, pool.slice(target.seeds.length));
   }
-  writeCorpus(target.name, await smallest(target.seeds, pool, runner, reached));
+  const corpus = given.slice(target.seeds.length);
+  writeCorpus(target.name, [...corpus, ...(await smallest(given, pool.slice(given.length), runner, reached))]);
 }
 
-/** Returns few and short inputs that reach the same code, together with the seeds. */
+/** Returns few and short inputs that reach the same code as all that were found, together with the given ones. */
 async function smallest(
-  seeds: readonly Uint8Array[],
-  pool: readonly Uint8Array[],
+  given: readonly Uint8Array[],
+  found: readonly Uint8Array[],
   runner: Runner,
   reached: CodeReached,
 ): Promise<Uint8Array[]> {
   reached.forget();
-  for (const input of seeds) await runner.run(input);
-  reached.look();
+  for (const input of given) await runner.run(input);
+  reached.keep();
   const kept: Uint8Array[] = [];
-  for (const input of pool.toSorted((one, other) => one.length - other.length)) {
+  const freshIn = async (input: Uint8Array) => {
+    reached.undo();
     await runner.run(input);
-    if (reached.look()) kept.push(input);
+    return reached.fresh;
+  };
+  for (const input of found.toSorted((one, other) => one.length - other.length)) {
+    // The second run counts: a branch may run once in a process.
+    const fresh = (await freshIn(input)) === 0 ? 0 : await freshIn(input);
+    if (fresh === 0) continue;
+    const shortest = await shortened(input, async (shorter) => (await freshIn(shorter)) >= fresh);
+    await freshIn(shortest);
+    reached.keep();
+    kept.push(shortest);
   }
   return kept;
 }
 
+/** Leaves out parts of an input, large ones first, for as long as the shorter input does the same. */
+async function shortened(
+  input: Uint8Array,
+  doesTheSame: (shorter: Uint8Array) => Promise<boolean>,
+): Promise<Uint8Array> {
+  let shortest = Buffer.from(input);
+  for (let size = Math.ceil(input.length / 2); size >= SMALLEST_PART; size = Math.ceil(size / 2)) {
+    for (let at = 0; at < shortest.length; ) {
+      const shorter = Buffer.concat([shortest.subarray(0, at), shortest.subarray(at + size)]);
+      if (shorter.length > 0 && (await doesTheSame(shorter))) shortest = shorter;
+      else at += size;
+    }
+  }
+  return shortest;
+}
+
 function writeCorpus(name: string, inputs: readonly Uint8Array[]): void {
-  const lines = inputs.map((input) => `${Buffer.from(input).toString('base64')}\n`);
-  writeFileSync(corpusFile(name), lines.join(''));
+  writeFileSync(corpusFile(name), inputs.map((input) => `${lineOf(input)}\n`).join(''));
 }

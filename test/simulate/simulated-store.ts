@@ -130,6 +130,10 @@ export class SimulatedStore implements ObjectStore, Backend {
     return kept === undefined || !kept.isPinned ? null : kept.bytes;
   }
 
+  isByAnother(name: ContentName): boolean {
+    return this.#shown.get(blobPath(name))?.isByAnother === true;
+  }
+
   get paths(): readonly string[] {
     return [...this.#shown.keys()].sort();
   }

@@ -273,7 +273,10 @@ export class Invariants {
       const isUnasked =
         this.#simulation.hasLostFolder && height < lowest && life.catalog.find(versionHash).length === 0;
       const isAtStore = this.#stores().some(
-        (store) => !(isUnasked && store.kind === 'kubo') && truth.isTrue(content, store.held(content)),
+        (store) =>
+          !(isUnasked && store.kind === 'kubo') &&
+          !(lost.has(versionHash) && store.isByAnother(content)) &&
+          truth.isTrue(content, store.held(content)),
       );
       const isSomewhere = isListed || isAtPeer || isAtStore;
       const what = `${content.hashType} ${versionHash} of block ${height}`;

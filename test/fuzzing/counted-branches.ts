@@ -62,7 +62,8 @@ export function withCountedBranches(code: string, file: string): string {
     if (tree['type'] === 'IfStatement' && tree['alternate'] === null) add(tree['end'], `else{${note()};}`);
   }
 
-  walk(parseAst(code, { lang: 'ts' }) as unknown as Tree);
+  const program: unknown = parseAst(code, { lang: 'ts' });
+  if (isTree(program)) walk(program);
   const pieces: string[] = [];
   let from = 0;
   // Nested branches may begin or end at the same place: a stable sort keeps them nested.

@@ -209,7 +209,10 @@ export class SimulatedStore implements ObjectStore, Backend {
 
   /** All objects can be read again. A change that no scrub could see until now is as good as new. */
   recover(): void {
-    for (const path of this.poisoned.keys()) if (this.harmed.has(path)) this.#harm(path);
+    for (const path of this.poisoned.keys()) {
+      if (this.harmed.has(path)) this.#harm(path);
+      if (this.rotten.has(path)) this.rotten.set(path, this.#time.steadyMs);
+    }
     this.poisoned.clear();
   }
 

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Catalog } from '../catalog/catalog.ts';
+import { atMost } from '../core/at-most.ts';
 import { parseBoundedJson } from '../core/blob/bounded-json.ts';
 import { HoldfastError } from '../core/blob/errors.ts';
 import type { ContentName, TxId } from '../core/blob/ids.ts';
@@ -14,17 +15,16 @@ export interface ProvenName {
 }
 
 /**
- * Records of an import that are remembered until their blobs come: the newest. Some tens of megabytes at most. A size
- * bounds them, since a cache with a largest count takes the memory for that many when it is made.
+ * Records of an import that are remembered until their blobs come: the newest. Some tens of megabytes at most.
  */
-const REMEMBERED = { maxSize: 100_000, sizeCalculation: () => 1 };
+const REMEMBERED = 100_000;
 const NO_BYTES = new Uint8Array();
 const BRACE = 0x7b;
 
 /** The names that occurrence records of an import show in a header. */
 export class ProvenNames {
   readonly #chain: Pick<Catalog['chain'], 'blockAt'>;
-  readonly #proven = new LRUCache<string, ProvenName>(REMEMBERED);
+  readonly #proven = new LRUCache<string, ProvenName>(atMost(REMEMBERED));
   #count = 0;
 
   constructor(chain: Pick<Catalog['chain'], 'blockAt'>) {

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { PlacedOccurrence } from '../catalog/occurrence-table.ts';
+import { atMost } from '../core/at-most.ts';
 import type { BlockHash, ContentName, NamedHash } from '../core/blob/ids.ts';
 import type { Clock } from '../core/time/clock.ts';
 import type { Receipt } from '../verify/receipt.ts';
@@ -38,7 +39,7 @@ const FINAL_RETRY_SECONDS = 60;
  */
 export class Receipts implements ReceiptView {
   readonly #modules: ReceiptModules;
-  readonly #signed = new LRUCache<string, Receipt>({ max: REMEMBERED });
+  readonly #signed = new LRUCache<string, Receipt>(atMost(REMEMBERED));
 
   constructor(modules: ReceiptModules) {
     this.#modules = modules;

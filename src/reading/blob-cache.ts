@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { atMost } from '../core/at-most.ts';
 import { type ContentName, HASH_TYPES, type NamedHash } from '../core/blob/ids.ts';
 import { withinMemory } from '../core/memory-share.ts';
 import type { Clock } from '../core/time/clock.ts';
@@ -29,7 +30,7 @@ interface Loan {
 export class BlobCache {
   readonly #blobs: LRUCache<string, VerifiedBlob> | null;
   readonly #maxBytes: number;
-  readonly #asked = new LRUCache<string, number>({ max: REMEMBERED });
+  readonly #asked = new LRUCache<string, number>(atMost(REMEMBERED));
   readonly #loans = new Map<string, Set<Loan>>();
   readonly #clock: Pick<Clock, 'steadyMs'>;
 

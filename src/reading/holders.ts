@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { atMost } from '../core/at-most.ts';
 import type { ContentName } from '../core/blob/ids.ts';
 import type { Clock } from '../core/time/clock.ts';
 import type { BackendHandle } from '../replication/backend-handle.ts';
@@ -15,7 +16,7 @@ export class Holders {
   readonly #store: Pick<LocalStore, 'stat'>;
   readonly #sites: readonly BackendHandle[];
   readonly #clock: Pick<Clock, 'steadyMs'>;
-  readonly #absentUntilMs = new LRUCache<string, number>({ max: ABSENCE_ENTRIES });
+  readonly #absentUntilMs = new LRUCache<string, number>(atMost(ABSENCE_ENTRIES));
   #questions = 0;
 
   constructor(store: Pick<LocalStore, 'stat'>, sites: readonly BackendHandle[], clock: Pick<Clock, 'steadyMs'>) {

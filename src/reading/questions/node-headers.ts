@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { atMost } from '../../core/at-most.ts';
 import type { BlockHash } from '../../core/blob/ids.ts';
 import type { ChainNode, HeaderMembers } from '../../node/chain-node.ts';
 
@@ -10,7 +11,7 @@ const REMEMBERED = 2_000;
 /** Members of a header that only a node knows; an answer can do without them. */
 export class NodeHeaders {
   readonly #node: Pick<ChainNode, 'header'>;
-  readonly #known = new LRUCache<BlockHash, HeaderMembers>({ max: REMEMBERED });
+  readonly #known = new LRUCache<BlockHash, HeaderMembers>(atMost(REMEMBERED));
   #asked = 0;
 
   constructor(node: Pick<ChainNode, 'header'>) {

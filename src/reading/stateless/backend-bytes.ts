@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { atMost } from '../../core/at-most.ts';
 import { type ContentName, HASH_TYPES, type NamedHash } from '../../core/blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../../core/blob/limits.ts';
 import type { Clock } from '../../core/time/clock.ts';
@@ -29,7 +30,7 @@ export class BackendBytes implements BlobFinder {
   readonly #sites: readonly BackendHandle[];
   /** Archiver to ask for content that no backend has; null when none is configured. */
   readonly #archiver: ArchiverUpstream | null;
-  readonly #missedUntilMs = new LRUCache<string, number>({ max: MISSES });
+  readonly #missedUntilMs = new LRUCache<string, number>(atMost(MISSES));
   readonly #clock: Pick<Clock, 'steadyMs'>;
   readonly #underWay = new Map<string, Promise<Search>>();
 

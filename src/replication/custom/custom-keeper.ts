@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Catalog } from '../../catalog/catalog.ts';
+import { atMost } from '../../core/at-most.ts';
 import { encodeHex } from '../../core/blob/hex.ts';
 import { parseVersionHash, type VersionHash } from '../../core/blob/ids.ts';
 import { type BlobHasher, hashWith } from '../../verify/hasher.ts';
@@ -18,7 +19,7 @@ export class CustomKeeper {
   readonly #catalog: Catalog;
   readonly #hasher: BlobHasher;
   readonly #places: CustomPlaces;
-  readonly #lastSeen = new LRUCache<VersionHash, VersionHash>({ max: REMEMBERED });
+  readonly #lastSeen = new LRUCache<VersionHash, VersionHash>(atMost(REMEMBERED));
 
   constructor(catalog: Catalog, hasher: BlobHasher, places: CustomPlaces) {
     this.#catalog = catalog;

@@ -23,6 +23,8 @@ const LONG_RUNS = process.env['HOLDFAST_FUZZ_RUNS'];
 const SHORT_RUNS = 300;
 /** Turns of the event loop, a second or more apart, in which an input has to end. A crowded machine gives fewer turns. */
 const HANG_TURNS = 30;
+/** Inputs after which timers and what waits for a turn get one: an input in one process may need none. */
+const INPUTS_A_TURN = 64;
 /** Bytes of a part that is left out of an input to shorten it. */
 const SMALLEST_PART = 4;
 const PROGRESS = 20_000;
@@ -176,6 +178,7 @@ async function guided(target: FuzzTarget, runner: Runner, pool: Uint8Array[], ru
       pool.push(input);
       costs.set(input, tookMs);
     }
+    if (done % INPUTS_A_TURN === 0) await new Promise(setImmediate);
     if (done % PROGRESS !== 0 && done < runs) continue;
     tell(done);
     // A search that is cut short leaves its corpus too.

@@ -1,3 +1,4 @@
+import { setImmediate as aTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import { blobScrub } from '../../src/replication/checked-blobs.ts';
@@ -29,6 +30,11 @@ async function opened(backend: MemoryBackend, folder = temporaryFolder()) {
   const [site] = scene.replication.sites;
   if (site === undefined) throw new Error('There is no backend.');
   return { ...scene, scrub: blobScrub(siteHolding(site), scene) };
+}
+
+/** More turns of the event loop than reads of a backend in memory need, one after another. */
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 100; turn += 1) await aTurn();
 }
 
 const at = (index: number) => keyOf(BLOBS[index] ?? sampleBlob('', 0));
@@ -187,12 +193,12 @@ test('a scrub that gives a place up reads there no more, and records what it was
   backend.before = async (operation, name) => {
     if (operation !== 'get' || name === null) return;
     if (unclear.has(keyOf(name))) throw refusal('s3', 'storage/archived');
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await turns();
   };
   clock.wallMs += 86_400_000;
   await expect(scrub.slice(1, NEVER)).rejects.toMatchObject({ code: 'storage/archived' });
   reads();
-  await new Promise((resolve) => setTimeout(resolve, 300));
+  await turns();
   expect(reads()).toEqual([]);
   const copies = catalog.find(slow.versionHash).flatMap((entry) => catalog.placementsOf(entry));
   expect(copies.find((one) => one.backend === 's3')).toMatchObject({ verifiedMs: clock.wallMs });

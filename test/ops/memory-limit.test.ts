@@ -17,7 +17,7 @@ import { folderOnDisk } from '../temporary-folder.ts';
 import { MemoryGroup } from './memory-group.ts';
 
 const MIB = 1_048_576;
-const TEST_MS = 300_000;
+const TEST_MS = 600_000;
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 
 const probe = MemoryGroup.make(`holdfast-probe-${process.pid}`, 64 * MIB);

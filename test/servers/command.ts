@@ -35,7 +35,10 @@ export async function mustRun(command: string, args: readonly string[], surround
   throw new Error(`${command} ${args.join(' ')} ended with ${code}:\n${`${stdout}${stderr}`.slice(-4_000)}`);
 }
 
-/** Whether a command is there and answers. */
+/** Milliseconds in which a command answers on a machine whose processor is wanted by many: one that has no answer says so sooner. */
+const ANSWERS_WITHIN_MS = 60_000;
+
+/** Reports whether a command is there and answers. */
 export function answers(command: string, args: readonly string[]): boolean {
-  return spawnSync(command, args, { stdio: 'ignore', timeout: 10_000 }).status === 0;
+  return spawnSync(command, args, { stdio: 'ignore', timeout: ANSWERS_WITHIN_MS }).status === 0;
 }

@@ -26,3 +26,13 @@ testWithMounts('one that cannot be removed stays, and keeps neither the others n
   removeLeftFolders([parent]);
   expect(readdirSync(parent)).toEqual([mounted]);
 });
+
+testWithMounts('a volume of a killed process is unmounted, and its folder goes', () => {
+  const parent = temporaryFolder();
+  const { pid } = spawnSync(process.execPath, ['--version']);
+  const volume = join(parent, `holdfast-mount-${pid}-aaaaaa`);
+  mkdirSync(volume);
+  coverReadOnly(volume);
+  removeLeftFolders([parent]);
+  expect(readdirSync(parent)).toEqual([]);
+});

@@ -1,12 +1,15 @@
+import { spawnSync } from 'node:child_process';
 import { readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { temporaryParent } from './temporary-parent.ts';
 
-const NAME = /^holdfast-(?:test|simulation|idle)-(\d+)-/;
+type Kind = 'test' | 'simulation' | 'idle' | 'mount';
+
+const NAME = /^holdfast-(test|simulation|idle|mount)-(\d+)-/;
 
 /** The beginning of the name of a temporary folder: it says which process removes it at its end. */
-export function nameOfMine(kind: 'test' | 'simulation' | 'idle'): string {
+export function nameOfMine(kind: Kind): string {
   return `holdfast-${kind}-${process.pid}-`;
 }
 
@@ -14,8 +17,10 @@ export function nameOfMine(kind: 'test' | 'simulation' | 'idle'): string {
 export function removeLeftFolders(parents: readonly string[] = [temporaryParent(), tmpdir()]): void {
   for (const parent of parents)
     for (const name of readdirSync(parent)) {
-      const [, pid] = NAME.exec(name) ?? [];
-      if (pid !== undefined && !runs(Number(pid))) removeIfPossible(join(parent, name));
+      const [, kind, pid] = NAME.exec(name) ?? [];
+      if (pid === undefined || runs(Number(pid))) continue;
+      if (kind === 'mount') spawnSync('umount', ['-l', join(parent, name)], { stdio: 'ignore' });
+      removeIfPossible(join(parent, name));
     }
 }
 

@@ -3,6 +3,7 @@ import { mkdtempSync, rmdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { nameOfMine } from '../left-folders.ts';
 import { testWhere } from '../promised.ts';
 
 function mount(...words: string[]): boolean {
@@ -14,7 +15,7 @@ export class MountedFolder {
   readonly path: string;
 
   constructor(sizeBytes: number) {
-    this.path = mkdtempSync(join(tmpdir(), 'holdfast-mount-'));
+    this.path = mkdtempSync(join(tmpdir(), nameOfMine('mount')));
     if (!mount('-t', 'tmpfs', '-o', `size=${sizeBytes}`, 'tmpfs', this.path)) throw new Error('It cannot be mounted.');
     onTestFinished(() => {
       spawnSync('umount', ['-l', this.path], { stdio: 'ignore' });
@@ -45,7 +46,7 @@ export function coverReadOnly(path: string): { lift(): void } {
 
 function canMount(): boolean {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return false;
-  const folder = mkdtempSync(join(tmpdir(), 'holdfast-mount-'));
+  const folder = mkdtempSync(join(tmpdir(), nameOfMine('mount')));
   const can = mount('-t', 'tmpfs', '-o', 'size=65536', 'tmpfs', folder);
   if (can) spawnSync('umount', ['-l', folder], { stdio: 'ignore' });
   rmdirSync(folder);

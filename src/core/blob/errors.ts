@@ -26,9 +26,10 @@ export class HoldfastError<Code extends string = string> extends Error {
   }
 }
 
-/** The message of any thrown value. */
+/** The message of any thrown value. Errors that a library makes of a server's answer can carry anything as theirs. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  const message: unknown = error instanceof Error ? error.message : String(error);
+  return typeof message === 'string' ? message : String(JSON.stringify(message));
 }
 
 /** The message without its final full stop, to embed in another sentence. */

@@ -63,6 +63,9 @@ function partsOf(template: string): [string, string, string] {
 /** White space at the end, and a 0x in front, as hands and tools leave them. */
 const HEX_SLACK_CHARS = 16;
 
+/** No shift: a body of another kind can be longer than 32 bits say. */
+const bytesOfHex = (chars: number): number => Math.floor(chars / 2);
+
 /**
  * The layout of Sentinel: key = version hash, body = hex text. The key does not name the hash function; keccak256 is by
  * far the likelier one.
@@ -75,7 +78,7 @@ export const sentinelLayout: BlobLayout = {
   entryOf: (key, bodyBytes) => {
     if (!HASH.test(key)) return null;
     const versionHash = parseVersionHash(key);
-    return { hashType: 'keccak256', versionHash, sizeBytes: bodyBytes >>> 1, hashTypeUnsaid: true };
+    return { hashType: 'keccak256', versionHash, sizeBytes: bytesOfHex(bodyBytes), hashTypeUnsaid: true };
   },
   encode: (bytes) => {
     const text = new Uint8Array(bytes.length * 2);
@@ -89,7 +92,7 @@ export const sentinelLayout: BlobLayout = {
       return body;
     }
   },
-  sizeOf: (bodyBytes) => bodyBytes >>> 1,
+  sizeOf: bytesOfHex,
 };
 
 const ZERO = 0x30;

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { messageOf } from '../../core/blob/errors.ts';
 import { lendMemory } from '../../core/blob/lent-memory.ts';
 import { NotS3Answer, TruncatedBody } from './s3-error.ts';
+import { isSize } from './s3-page.ts';
 
 /**
  * The body, never more than `limit` bytes of it: who announces or sends more is cut there, and what was read fails its
@@ -10,6 +11,7 @@ import { NotS3Answer, TruncatedBody } from './s3-error.ts';
  */
 export async function readBody(body: unknown, announced: number | undefined, limit: number): Promise<Uint8Array> {
   if (!(body instanceof Readable)) throw new NotS3Answer('the answer has no body');
+  if (announced !== undefined && !isSize(announced)) throw new NotS3Answer('the answer has an impossible length');
   const wanted = Math.min(announced ?? limit, limit);
   const whole = announced === undefined ? null : Buffer.from(lendMemory(wanted), 0, wanted);
   const chunks: Uint8Array[] = [];

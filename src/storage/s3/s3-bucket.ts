@@ -5,7 +5,7 @@ import { readBody } from './read-body.ts';
 import { createS3Client, loadSdk, type S3Connection, type Sdk } from './s3-client.ts';
 import { answerOf, CLOCKS_APART, explainS3, GoneMeanwhile, NotS3Answer, TruncatedBody } from './s3-error.ts';
 import { placeOf, type S3Options } from './s3-options.ts';
-import { type ListedObject, type Page, pageOf } from './s3-page.ts';
+import { isSize, type ListedObject, type Page, pageOf } from './s3-page.ts';
 import { S3Upload } from './s3-upload.ts';
 import type { ServerClock } from './server-clock.ts';
 
@@ -155,7 +155,7 @@ export class S3Bucket {
         const { ContentLength, ETag } = await this.#client.send(new this.#sdk.HeadObjectCommand(target), {
           abortSignal,
         });
-        if (ContentLength === undefined || ETag === undefined) throw new NotS3Answer('success without size or ETag');
+        if (!isSize(ContentLength) || ETag === undefined) throw new NotS3Answer('success without size or ETag');
         return ContentLength;
       } catch (cause) {
         if (answerOf(cause).status !== 404) throw cause;

@@ -189,7 +189,7 @@ async function partsOf(
       ),
     );
     for (const { PartNumber, ETag, Size } of page.Parts ?? []) {
-      if (isSize(PartNumber) && ETag !== undefined && isSize(Size))
+      if (isSize(PartNumber) && PartNumber > 0 && ETag !== undefined && isSize(Size))
         parts.set(PartNumber, { etag: ETag, sizeBytes: Size });
     }
     isMore = page.IsTruncated === true && page.NextPartNumberMarker !== after;

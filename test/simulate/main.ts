@@ -9,6 +9,7 @@ import { NODE_FLAGS } from '../../src/node-flags.mjs';
 import { makeDurableFolder } from '../../src/storage/local/durable-file.ts';
 import { nameOfMine } from '../left-folders.ts';
 import { temporaryParent } from '../temporary-parent.ts';
+import { KeptRun } from './kept-run.ts';
 import { knowingHashes } from './known-hashes.ts';
 import { isFault, type Length, only, type Plan, planOf, THEMES, withPlantedLoss } from './plan.ts';
 import { ALL, inShares, shareOf } from './shares.ts';
@@ -53,6 +54,8 @@ const { values } = parseArgs({
     soak: { type: 'string' },
     /** Evictions, or days, of a soak. */
     until: { type: 'string' },
+    /** Files with this name keep the counts of each process: a run that was cut short goes on from there. */
+    keep: { type: 'string' },
     /** A seed that fails is not shrunk. */
     'as-it-is': { type: 'boolean', default: false },
   },
@@ -149,6 +152,15 @@ async function shrink(plan: Plan, outcome: Outcome): Promise<Plan> {
   return smallest;
 }
 
+/** With the one command that replays it. */
+async function tellFailure(plan: Plan, outcome: Outcome, violation: Violation, chosen: string): Promise<void> {
+  say(`seed ${plan.seed}: ${violation.invariant}: ${violation.message}`);
+  const smallest = values.events === undefined && !values['as-it-is'] ? await shrink(plan, outcome) : plan;
+  say(`  ${smallest.events.map(({ number, kind }) => `${number} ${kind}`).join(', ') || 'without any event'}`);
+  const events = eventsOf(smallest).join(',') || '0';
+  say(`  npm run simulate -- --seed ${plan.seed}${chosen} --events ${events} --trace`);
+}
+
 async function main(): Promise<number> {
   const first = Number(values.seed ?? values.from);
   const count = values.seed === undefined ? Number(values.seeds) : 1;
@@ -164,10 +176,15 @@ async function main(): Promise<number> {
   const begunMs = realMs();
   const share = values.share === undefined ? ALL : shareOf(values.share);
   const tally = new Tally();
+  const planted = values.plant ? ' --plant' : '';
+  const run = `seeds from ${first}${chosen}${planted}`;
+  const keptRun =
+    values.keep === undefined ? null : new KeptRun(`${values.keep}-${share.number + 1}-of-${share.of}.json`, run);
+  const begin = keptRun?.restore(tally, first + share.number) ?? first + share.number;
   const tellMs = values.tell === undefined ? Number.POSITIVE_INFINITY : Number(values.tell) * 1_000;
   let toldMs = begunMs;
   const endMs = values.seconds === undefined ? Number.POSITIVE_INFINITY : begunMs + Number(values.seconds) * 1_000;
-  for (let seed = first + share.number; seed < first + count && realMs() < endMs && !isEnded; seed += share.of) {
+  for (let seed = begin; seed < first + count && realMs() < endMs && !isEnded; seed += share.of) {
     const whole = values.plant ? withPlantedLoss(planOf(seed, choice)) : planOf(seed, choice);
     const plan = values.events === undefined ? whole : only(whole, values.events.split(',').map(Number));
     const outcome = await simulate(plan, trace);
@@ -184,17 +201,10 @@ async function main(): Promise<number> {
     }
     const isSame = !values.twice || (await simulate(plan, null)).digest === outcome.digest;
     if (!isSame) say(`seed ${seed}: another course than the first time`);
-    if (outcome.violation === null && isSame) continue;
-    tally.addFailure();
-    if (outcome.violation === null) continue;
-    say(`seed ${seed}: ${outcome.violation.invariant}: ${outcome.violation.message}`);
-    const smallest = values.events === undefined && !values['as-it-is'] ? await shrink(plan, outcome) : plan;
-    say(`  ${smallest.events.map(({ number, kind }) => `${number} ${kind}`).join(', ') || 'without any event'}`);
-    const planted = values.plant ? ' --plant' : '';
-    say(
-      `  npm run simulate -- --seed ${seed}${chosen}${planted} --events ${eventsOf(smallest).join(',') || '0'} --trace`,
-    );
-    if (values.first) break;
+    if (outcome.violation !== null || !isSame) tally.addFailure();
+    if (outcome.violation !== null) await tellFailure(plan, outcome, outcome.violation, chosen + planted);
+    keptRun?.save(tally, seed + share.of);
+    if (values.first && outcome.violation !== null) break;
   }
   tally.noteProcessorTime();
   if (values.share === undefined) for (const line of tally.lines) say(line);

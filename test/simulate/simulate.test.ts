@@ -1,8 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 /** Seconds of processor time each, on a machine that may be busy. */
 const timeout = 600_000;
@@ -50,6 +52,16 @@ test('a run that is told to end says what it has counted', { timeout }, async ()
   const [code] = await once(run, 'close');
   expect(said).toMatch(/\d seeds, .* simulated days, .*: 0 failed/);
   expect(code).toBe(0);
+});
+
+test('a kept run goes on behind the seeds that ended, and counts each once', { timeout }, () => {
+  const keep = join(temporaryFolder(), 'run');
+  const words = ['--short', '--from', '47', '--each', '--keep', keep];
+  expect(simulate(...words, '--seeds', '1').said).toMatch(/^1 seeds, .*: 0 failed/m);
+  const { said } = simulate(...words, '--seeds', '2');
+  expect([...said.matchAll(/^seed (\d+):/gm)].map(([, seed]) => seed)).toEqual(['48']);
+  expect(said).toMatch(/^2 seeds, .*: 0 failed/m);
+  expect(simulate(...words, '--plant', '--seeds', '2').said).toContain('is of another run');
 });
 
 const MANY = ['--short', '--seeds', '200', '--jobs', String(Math.min(availableParallelism(), 4))];

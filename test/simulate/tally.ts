@@ -18,6 +18,7 @@ const toldTally = z.object({ counts, pairs: z.array(z.number()) });
 export class Tally {
   readonly #coverage = new Coverage();
   #counts = { seeds: 0, failed: 0, simulatedMs: 0, events: 0, blocks: 0, blobs: 0, processorMs: 0 };
+  #processorMsOfOthers = 0;
 
   get failed(): number {
     return this.#counts.failed;
@@ -32,10 +33,10 @@ export class Tally {
     this.#counts.failed += 1;
   }
 
-  /** Processor time of this process since it began, all threads together. */
+  /** Processor time of this process since it began, all threads together, beside what others have told. */
   noteProcessorTime(): void {
     const { user, system } = process.cpuUsage();
-    this.#counts.processorMs = (user + system) / 1_000;
+    this.#counts.processorMs = this.#processorMsOfOthers + (user + system) / 1_000;
   }
 
   /** For another process. */
@@ -47,6 +48,7 @@ export class Tally {
   merge(message: unknown): void {
     const { counts: others, pairs } = toldTally.parse(message);
     this.#add(others);
+    this.#processorMsOfOthers += others.processorMs;
     this.#coverage.addCounts(pairs);
   }
 

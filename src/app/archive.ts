@@ -272,7 +272,7 @@ export class Archive implements ArchiveView {
       folder: new LocalUpkeep(
         new LocalMender({ local, writer, copies, catalog, damage, conditions }),
         new RowSalvage(local, catalog, damage, conditions),
-        new OrphanSweep(local, catalog, room, conditions, log),
+        new OrphanSweep(local, catalog, room, damage, conditions, log),
         cacheFill,
         new UnminedExpiry(catalog, room, poller, conditions, Notifier.following(chain.moved, poller.changes)),
       ),

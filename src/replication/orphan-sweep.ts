@@ -4,25 +4,36 @@ import type { ContentName } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Logger } from '../core/observability/logger.ts';
 import { type ListedBlob, listBlobs } from '../storage/object-store.ts';
+import type { DamageWatch } from './damage-watch.ts';
 import type { DiskQuota } from './disk-quota.ts';
 import type { LocalCopies } from './local-copies.ts';
 
 /**
- * Finds at the start the copies in a cache that the catalog does not know. A cache takes a copy out of the catalog first, and
- * a crash may come before the bytes are deleted. A good copy is recorded again, and the cache evicts it in its turn. A blob
- * that was evicted for good is deleted. An unknown blob is left alone: a queued blob is taken over from there.
+ * Finds at the start the copies in a cache that the catalog does not know. A cache takes a copy out of the catalog first. A
+ * crash may come before the bytes are deleted, or the disk may refuse to delete them. A copy is recorded again, and the
+ * cache evicts it in its turn; one that is not good is reported as damaged, and repaired before. A blob that was
+ * evicted for good is deleted. An unknown blob is left alone: a queued blob is taken over from there.
  */
 export class OrphanSweep {
   readonly #local: LocalCopies;
   readonly #catalog: Catalog;
   readonly #room: DiskQuota;
+  readonly #damage: DamageWatch;
   readonly #conditions: ConditionBoard;
   readonly #log: Logger;
 
-  constructor(local: LocalCopies, catalog: Catalog, room: DiskQuota, conditions: ConditionBoard, log: Logger) {
+  constructor(
+    local: LocalCopies,
+    catalog: Catalog,
+    room: DiskQuota,
+    damage: DamageWatch,
+    conditions: ConditionBoard,
+    log: Logger,
+  ) {
     this.#local = local;
     this.#catalog = catalog;
     this.#room = room;
+    this.#damage = damage;
     this.#conditions = conditions;
     this.#log = log;
   }
@@ -78,8 +89,9 @@ export class OrphanSweep {
     const [catalog, room] = [this.#catalog, this.#room];
     if (catalog.replicas.cached.has(entry)) return false;
     const { kind } = await this.#local.examine(entry, signal);
-    if (kind !== 'good' || !catalog.replicas.cached.recordCached(entry)) return false;
+    if (kind === 'missing' || !catalog.replicas.cached.recordCached(entry)) return false;
     room.takeBack(entry.sizeBytes);
+    if (kind === 'damaged') this.#damage.report(this.#local.id, entry);
     return true;
   }
 

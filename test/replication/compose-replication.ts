@@ -62,7 +62,7 @@ export function composeReplication(options: ReplicationOptions, facts: Replicati
     folder: new LocalUpkeep(
       new LocalMender({ local, writer, copies, catalog, damage, conditions }),
       new RowSalvage(local, catalog, damage, conditions),
-      new OrphanSweep(local, catalog, room, conditions, log),
+      new OrphanSweep(local, catalog, room, damage, conditions, log),
       new CacheFill(local, room, catalog, conditions),
       new UnminedExpiry(catalog, room, poller, conditions, new Notifier()),
     ),

@@ -1,10 +1,10 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { VerifiedBlob } from '../../src/verify/verified-blob.ts';
 import { NEVER, sampleBlob } from '../sample-blobs.ts';
-import { MemoryBackend } from './memory-backend.ts';
+import { MemoryBackend, refusal } from './memory-backend.ts';
 import { replicationScene } from './replication-scene.ts';
 
 const BLOBS = Array.from({ length: 8 }, (_, index) => sampleBlob(`orphan ${index}`, index % 2 === 0 ? 70_000 : 3_000));
@@ -51,6 +51,29 @@ test('a copy that a crash left outside the catalog is recorded again at the next
   const before = replication.room.cachedBytes ?? 0;
   await replication.folder.orphans.run(NEVER);
   expect(isInBooks(orphan)).toBe(true);
+  expect(replication.room.cachedBytes).toBe(before + orphan.bytes.length);
+  expect(await replication.room.claim(1, NEVER)).toBe(true);
+  expect(await isHere(orphan)).toBe(false);
+});
+
+test('a copy that a crash left outside the catalog, and that the disk does not give, is repaired and gives way in its turn', async () => {
+  const { store, catalog, replication, isHere, isInBooks, conditions } = await fullCache();
+  const [orphan] = BLOBS;
+  if (orphan === undefined) throw new Error('There are eight.');
+  const held = catalog.find(orphan.versionHash).map((entry) => ({ entry, backend: 's3' }));
+  expect(catalog.replicas.cached.recordEvicted(held)).toHaveLength(1);
+  const before = replication.room.cachedBytes ?? 0;
+  const copy = store.copy.bind(store);
+  const spy = vi.spyOn(store, 'copy').mockImplementation(async (name, signal) => {
+    if (name.versionHash === orphan.versionHash) throw refusal('local', 'storage/fault');
+    return await copy(name, signal);
+  });
+  await replication.folder.orphans.run(NEVER);
+  spy.mockRestore();
+  expect(isInBooks(orphan)).toBe(true);
+  expect(conditions.has('damage')).toBe(true);
+  expect(await replication.folder.mender.mendSome(NEVER)).toBe(true);
+  expect(conditions.has('damage')).toBe(false);
   expect(replication.room.cachedBytes).toBe(before + orphan.bytes.length);
   expect(await replication.room.claim(1, NEVER)).toBe(true);
   expect(await isHere(orphan)).toBe(false);

@@ -32,7 +32,7 @@ const LARGEST_BLOB_BYTES = 90_000;
 const OPEN_FILES = '/proc/self/fd';
 /** More of anything is a leak. */
 const MAX_AT_REST = 60;
-/** A blob that could be had for so long, and is nowhere, was missed. */
+/** A blob that could be had for so long, and is nowhere, was missed. A loop that sleeps past its time gets that time besides. */
 const CHANCE_MS = 2 * 3_600_000;
 
 /** A client asks over HTTP this often: each answer is work. */
@@ -295,7 +295,7 @@ export class Invariants {
       if (isSomewhere || stored.has(versionHash) || this.#saved.has(versionHash)) continue;
       // No archiver fetches it while it is taken down.
       if (truth.touched.has(versionHash)) continue;
-      if ((this.#chanceMs.get(versionHash) ?? 0) > CHANCE_MS) this.#fail('missed', `${what} could be had, and was not`);
+      if (this.#isChance(this.#chanceMs.get(versionHash) ?? 0)) this.#fail('missed', `${what} could be had, and was not`);
       const isOver = (chain.tree.at(height)?.medianTimeSeconds ?? 0) + 24 * 3_600 < chain.tip.medianTimeSeconds;
       if (isOver && height >= lowest && !lost.has(versionHash))
         this.#fail('told', `${what} is nowhere, and nobody is told`);
@@ -830,10 +830,14 @@ export class Invariants {
       if (disk.refuses(versionHash) && !isTaken) continue;
       const chanceMs = (this.#chanceMs.get(versionHash) ?? 0) + seconds * 1_000;
       this.#chanceMs.set(versionHash, chanceMs);
-      const isOwed = chanceMs > CHANCE_MS && truth.mined().has(versionHash) && !truth.touched.has(versionHash);
+      const isOwed = this.#isChance(chanceMs) && truth.mined().has(versionHash) && !truth.touched.has(versionHash);
       const isHere = isOwed && life.catalog.find(versionHash).some(({ state }) => state !== 'seen');
       if (isOwed && !isHere) this.#fail('missed', `${versionHash} could be had for two hours, and was not`);
     }
+  }
+
+  #isChance(chanceMs: number): boolean {
+    return chanceMs > CHANCE_MS + this.#simulation.plan.patienceMs;
   }
 
   /** A cache without room for one more blob gets room when a place takes what it holds. */

@@ -86,6 +86,11 @@ export class BlobWriter {
     await room.enterAgain(name, sizeBytes, async () => (await local.read(name, UNSTOPPED)).kind === 'good');
   }
 
+  /** Counts the bytes of the local store again, from the books: copies there were repaired. */
+  async recount(): Promise<void> {
+    await this.#modules.room.recount();
+  }
+
   /** Ends what a refusal told, where the disk works again and no blob has come since that would show it. */
   async lookAgain(): Promise<void> {
     if (this.#refusedMs !== null && (await this.#modules.local.store.isServing())) this.#tellNoMore();

@@ -155,18 +155,18 @@ export class DiskQuota {
     this.#lookedMs = Number.NEGATIVE_INFINITY;
   }
 
-  /**
-   * Looks at the disk and tells whether it is nearly full, also where nothing is written for long. Damage and take-downs change
-   * the books behind this count. It is made again from them, as at a start, where nothing is on its way into them.
-   */
+  /** Looks at the disk and tells whether it is nearly full, also where nothing is written for long. */
   lookAtDisk(): Promise<void> {
     return this.withoutEviction(async () => {
-      const { arriving, replicas } = this.#modules.catalog;
-      const isSettled = this.#underWayBytes === 0 && arriving.isEmpty;
-      if (this.isCache && isSettled) this.#usedBytes = replicas.cached.localBytes();
+      this.#recount();
       this.freed();
       await this.#look(0);
     });
+  }
+
+  /** Counts the bytes of the cache again: copies were damaged, repaired or taken down, which changes the books alone. */
+  recount(): Promise<void> {
+    return this.withoutEviction(async () => this.#recount());
   }
 
   /** Claims room for a blob that need not be here: only older blobs that are stored elsewhere give way to it. */
@@ -205,6 +205,13 @@ export class DiskQuota {
     }
     this.#count(bytes);
     return true;
+  }
+
+  /** Counts from the books, as at a start, where nothing is on its way into them. */
+  #recount(): void {
+    const { arriving, replicas } = this.#modules.catalog;
+    const isSettled = this.#underWayBytes === 0 && arriving.isEmpty;
+    if (this.isCache && isSettled) this.#usedBytes = replicas.cached.localBytes();
   }
 
   #count(bytes: number): void {

@@ -49,18 +49,22 @@ export class LocalMender {
 
   /** false: nothing is damaged that may be tried now. */
   async mendSome(signal: AbortSignal): Promise<boolean> {
-    const { catalog, local, damage } = this.#modules;
+    const { catalog, local, writer, damage } = this.#modules;
+    let isAnyMended = false;
     const damaged = catalog.replicas.dueDamaged(local.id, GROUP_ENTRIES);
     for (const { entry, sequence, attempts } of damaged) {
       const fault = await this.#tryToMend(entry, signal);
       if (fault === null) {
         catalog.recordProven(local.id, [entry]);
         damage.healed(local.id, entry);
+        isAnyMended = true;
         continue;
       }
       const nextAttemptMs = catalog.nowMs() + backoffMs(BACKOFF.copy, attempts + 1);
       catalog.replicas.recordFailures(local.id, [{ sequence, ...fault, nextAttemptMs }]);
     }
+    // The books count no damaged copy: what this process counted of it depends on when the damage was found.
+    if (isAnyMended) await writer.recount();
     return damaged.length > 0;
   }
 

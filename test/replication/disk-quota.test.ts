@@ -34,6 +34,23 @@ test('a cache counts no blob that a take-down took out of its books, from its ne
   expect(replication.room.cachedBytes).toBe(0);
 });
 
+test.each(['before', 'after'])(
+  'a cache counts a damaged copy once it is repaired, found %s a look at the disk',
+  async (when) => {
+    const scene = await replicationScene({ backends: [new MemoryBackend('s3')], budgetBytes: 5_000 });
+    const { replication, catalog, damage, store, spool } = scene;
+    const blob = sampleBlob('damaged', 500);
+    await replication.admit(NEVER);
+    await spool(blob);
+    await replication.drain(['s3'], NEVER);
+    await store.delete(nameOf(blob), NEVER);
+    damage.report('local', blob);
+    if (when === 'before') await replication.room.lookAtDisk();
+    expect(await replication.folder.mender.mendSome(NEVER)).toBe(true);
+    expect([replication.room.cachedBytes, catalog.replicas.cached.localBytes()]).toEqual([500, 500]);
+  },
+);
+
 test('a disk that fills within one look is neither filled past its reserve nor untold', async () => {
   const MIB = 1_048_576;
   const disk = { freeBytes: 100 * MIB, totalBytes: 100 * MIB };

@@ -126,8 +126,10 @@ export class Bundles {
       if (isWithheld && isNew && [...after.good.values()].some((copy) => copy.name.versionHash === versionHash)) {
         this.#fail(`${path} is withheld, and came back with ${bundle.path}`);
       }
+      // An import leaves what is held already to the repair that goes on.
+      const isHeldShort = !isNew && !before.stored.has(versionHash);
       const isHarmed = configured.some((store) => (store.harmed.get(path) ?? 0) >= before.atMs);
-      if (exitCode !== 0 || bundle.isRotten || isHarmed || truth.harmedFiles.has(versionHash)) continue;
+      if (exitCode !== 0 || bundle.isRotten || isHarmed || isHeldShort || truth.harmedFiles.has(versionHash)) continue;
       if (truth.touched.has(versionHash) || after.stored.has(versionHash)) continue;
       this.#fail(`an import of ${bundle.path} ended with 0, and ${path} is not stored`);
     }

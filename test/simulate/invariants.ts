@@ -295,7 +295,8 @@ export class Invariants {
       if (isSomewhere || stored.has(versionHash) || this.#saved.has(versionHash)) continue;
       // No archiver fetches it while it is taken down.
       if (truth.touched.has(versionHash)) continue;
-      if (this.#isChance(this.#chanceMs.get(versionHash) ?? 0)) this.#fail('missed', `${what} could be had, and was not`);
+      if (this.#isChance(this.#chanceMs.get(versionHash) ?? 0))
+        this.#fail('missed', `${what} could be had, and was not`);
       const isOver = (chain.tree.at(height)?.medianTimeSeconds ?? 0) + 24 * 3_600 < chain.tip.medianTimeSeconds;
       if (isOver && height >= lowest && !lost.has(versionHash))
         this.#fail('told', `${what} is nowhere, and nobody is told`);

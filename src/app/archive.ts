@@ -340,7 +340,8 @@ export class Archive implements ArchiveView {
     this.reports = new TaskReports(conditions);
     this.routine = new Routine({
       scrub: new DailyScrub(options.scrub, {
-        ...{ catalog, damage, replication, archiverId, custom, conditions, log },
+        blobs: { catalog, damage, replication, archiverId, catalogRebuild },
+        ...{ replication, custom, conditions, log },
       }),
       canary: new Canary(catalog, damage, conditions, holdings, Math.random, clock),
       audit: this.#audit,

@@ -5,6 +5,7 @@ import type { Notifier } from '../core/notifier.ts';
 import { BACKOFF, backoffMs } from '../core/time/backoff.ts';
 import { type Next, pause, pollUntil, runLoop } from '../core/time/run-loop.ts';
 import { StorageError } from '../storage/errors.ts';
+import type { ListedBlob } from '../storage/object-store.ts';
 import type { BackendHandle } from './backend-handle.ts';
 import type { AdoptedCustom } from './custom/adopt-custom.ts';
 import type { CustomUpkeep } from './custom/custom-upkeep.ts';
@@ -118,6 +119,14 @@ export class CatalogRebuild {
   reindexOf(site: BackendHandle, told: (found: Adopted) => void = () => {}): Reindex {
     const { catalog, custom } = this.#modules;
     return new Reindex(reindexedSite(site, catalog), catalog, custom, told);
+  }
+
+  /** Reads blobs that a listing of this place has named, and indexes those that are whole. Gives their number. */
+  async adoptListed(place: string, entries: readonly ListedBlob[], signal: AbortSignal): Promise<number> {
+    const { sites, folder, catalog, custom } = this.#modules;
+    const site = sites.find(({ id }) => id === place);
+    const one = site === undefined ? new Reindex(folder, catalog, custom) : this.reindexOf(site);
+    return (await one.listed(entries, signal)).adopted;
   }
 
   /** Indexes each backend as soon as it is let in; then the catalog is whole. */

@@ -1,5 +1,7 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
+import type { ListedBlob } from '../storage/object-store.ts';
+import type { CatalogRebuild } from './catalog-rebuild.ts';
 import { compareDocuments } from './compare-documents.ts';
 import { compareListing } from './compare-listing.ts';
 import type { DamageWatch, ReadCopy } from './damage-watch.ts';
@@ -13,6 +15,8 @@ export interface CheckedBlobsModules {
   readonly archiverId?: string;
   /** Whether a running archive writes the records that are queued; absent: it does. */
   readonly replication?: { readonly isRunning: boolean };
+  /** Indexes lost blobs that a listing names. Absent: they stay lost until a rebuild. */
+  readonly catalogRebuild?: Pick<CatalogRebuild, 'adoptListed'>;
   /** Called for each copy that is missing or damaged. */
   readonly found?: (backend: string, entry: ContentEntry) => void;
 }
@@ -59,10 +63,12 @@ class CheckedBlobs implements CheckedCopies<ContentEntry> {
     askByName: (doubtful: readonly ContentEntry[]) => Promise<void>,
     signal: AbortSignal,
   ): Promise<ListingComparison> {
-    const { catalog, archiverId = null, replication } = this.#modules;
+    const { catalog, archiverId = null, replication, catalogRebuild } = this.#modules;
     const { store, records, bind } = this.#holding;
     await bind?.(signal);
-    const compared = await compareListing(store, catalog, told, askByName, signal);
+    const turnedUp = async (lost: readonly ListedBlob[]) =>
+      (await catalogRebuild?.adoptListed(this.backend, lost, signal)) ?? 0;
+    const compared = await compareListing(store, catalog, told, { askByName, turnedUp }, signal);
     if (records === null) return { ...compared, missingRecords: 0 };
     const countsQueued = replication?.isRunning === false;
     return {

@@ -2,10 +2,16 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
 import { type ListedBlob, listBlobs, type ObjectStore } from '../storage/object-store.ts';
+import { namesOf } from './reindex.ts';
 import type { ListingComparison } from './scrub.ts';
 
-/** Asks by name for blobs that the catalog says are there, and that the listing does not name, or with another size. */
-export type AskByName = (doubtful: readonly ContentEntry[]) => Promise<void>;
+/** Handles entries of the catalog and of the listing that contradict each other. */
+export interface Contradictions {
+  /** Asks by name for blobs that the catalog says are there, and that the listing does not name, or with another size. */
+  askByName(doubtful: readonly ContentEntry[]): Promise<void>;
+  /** Reads blobs that are recorded as lost, and that the listing names. Resolves to the number of those that are whole. */
+  turnedUp(lost: readonly ListedBlob[]): Promise<number>;
+}
 
 /** Entries between two reports of progress. */
 const PROGRESS_ENTRIES = 10_000;
@@ -13,25 +19,32 @@ const PAGE_ENTRIES = 1_000;
 
 /**
  * Compares a backend's listing with the catalog, in both directions. Memory holds one bit for each content and one page
- * of doubtful ones, whatever the listing leaves out: ten million blobs cost 1.2 MiB.
+ * of doubtful ones, whatever the listing leaves out: ten million blobs cost 1.2 MiB. An entry that the catalog does not know
+ * costs one look at the losses.
  */
 export async function compareListing(
   store: Pick<ObjectStore, 'id' | 'list'>,
   catalog: Catalog,
   progress: (listed: number) => void,
-  askByName: AskByName,
+  { askByName, turnedUp }: Contradictions,
   signal: AbortSignal,
 ): Promise<Omit<ListingComparison, 'missingRecords'>> {
   const seen = new SequenceSet(catalog.replicas.lastSequence());
   let listed = 0;
   let unknown = 0;
+  const lost: ListedBlob[] = [];
   for await (const entry of listBlobs(store, signal)) {
     // A withheld blob is not checked here, whether it is purged or not.
     if (catalog.withheld.has('hashTypeUnsaid' in entry ? { ...entry, hashType: null } : entry)) continue;
     listed += 1;
     if (listed % PROGRESS_ENTRIES === 0) progress(listed);
-    if (!mark(store.id, entry, catalog, seen)) unknown += 1;
+    if (mark(store.id, entry, catalog, seen)) continue;
+    unknown += 1;
+    // Another archiver may have brought it here since.
+    if (namesOf(entry).some((name) => catalog.losses.find(name) !== null)) lost.push(entry);
+    if (lost.length >= PAGE_ENTRIES) unknown -= await turnedUp(lost.splice(0));
   }
+  if (lost.length > 0) unknown -= await turnedUp(lost);
   progress(listed);
   for (let after = 0; ; ) {
     signal.throwIfAborted();

@@ -1,10 +1,8 @@
-import type { Catalog } from '../catalog/catalog.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Logger } from '../core/observability/logger.ts';
 import { StorageError } from '../storage/errors.ts';
-import { blobScrub } from './checked-blobs.ts';
+import { blobScrub, type CheckedBlobsModules } from './checked-blobs.ts';
 import type { CustomUpkeep } from './custom/custom-upkeep.ts';
-import type { DamageWatch } from './damage-watch.ts';
 import type { Replication } from './replication.ts';
 import type { BackendFindings, Scrub } from './scrub.ts';
 
@@ -14,11 +12,9 @@ export interface ScrubOptions {
 }
 
 export interface DailyScrubModules {
-  readonly catalog: Catalog;
-  readonly damage: DamageWatch;
+  /** Modules of the checks of blobs and documents. */
+  readonly blobs: CheckedBlobsModules;
   readonly replication: Replication;
-  /** The archiver whose evidence is checked on the backends. */
-  readonly archiverId?: string;
   readonly custom: CustomUpkeep;
   readonly conditions: ConditionBoard;
   readonly log: Logger;
@@ -52,7 +48,7 @@ export class DailyScrub {
     if (!isRepeat) this.#done.clear();
     // A backend that is away is looked at another day.
     const holdings = replication.holdings(({ isAdmitted }) => isAdmitted);
-    const blobs = holdings.map((holding) => blobScrub(holding, this.#modules));
+    const blobs = holdings.map((holding) => blobScrub(holding, this.#modules.blobs));
     const places = [
       ...blobs.map((scrub) => [`blobs ${scrub.backend}`, scrub] as const),
       ...custom.scrubs(({ isUsable }) => isUsable).map((scrub) => [`custom ${scrub.backend}`, scrub] as const),

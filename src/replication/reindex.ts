@@ -81,6 +81,11 @@ export class Reindex {
     return found;
   }
 
+  /** Indexes blobs that a listing of the place has named, and nothing else. */
+  async listed(entries: readonly ListedBlob[], signal: AbortSignal): Promise<Adopted> {
+    return await this.#walk(entries, () => false, signal);
+  }
+
   /** Tries again what could not be read; `unread` keeps what still cannot. */
   async again(signal: AbortSignal): Promise<Adopted> {
     const found = await this.#walk([...this.unread.values()], () => false, signal);
@@ -190,7 +195,8 @@ function keyOf({ hashType, versionHash }: ListedBlob): string {
   return `${hashType}/${versionHash}`;
 }
 
-function namesOf(entry: ListedBlob): ContentName[] {
+/** The names that an entry of a listing may have: its place may not name the hash type. */
+export function namesOf(entry: ListedBlob): ContentName[] {
   const { versionHash } = entry;
   if (!('hashTypeUnsaid' in entry)) return [{ hashType: entry.hashType, versionHash }];
   return HASH_TYPES.map((hashType) => ({ hashType, versionHash }));

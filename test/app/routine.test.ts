@@ -32,7 +32,7 @@ function catalogWith(labels: readonly string[]): Catalog {
 function routineOf(scene: Awaited<ReturnType<typeof replicationScene>>, log: Logger): Routine {
   const { catalog, replication, conditions, activity, damage, time: clock } = scene;
   return new Routine({
-    scrub: new DailyScrub({ days: 1 }, { ...scene, log }),
+    scrub: new DailyScrub({ days: 1 }, { ...scene, blobs: scene, log }),
     canary: new Canary(
       catalog,
       damage,

@@ -1,8 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { Notifier } from '../../src/core/notifier.ts';
 import type { Backend } from '../../src/replication/backend.ts';
-import { CatalogRebuild } from '../../src/replication/catalog-rebuild.ts';
-import { reindexedFolder } from '../../src/replication/reindexed-places.ts';
 import { s3Options } from '../../src/storage/s3/s3-options.ts';
 import { S3Store } from '../../src/storage/s3/s3-store.ts';
 import { NEVER, sampleBlob } from '../sample-blobs.ts';
@@ -70,15 +67,8 @@ test('a new catalog is whole without the second address: nothing waits for a bac
   const { backend } = await server();
   const backends = [await backend('s3:one', '127.0.0.1', 'same'), await backend('s3:two', 'localhost', 'same')];
   const scene = await replicationScene({ backends });
-  const { sites } = scene.replication;
+  const { catalogRebuild } = scene;
   await scene.replication.admit(NEVER);
-  const catalogRebuild = new CatalogRebuild({
-    ...scene,
-    sites,
-    folder: reindexedFolder(scene.local, scene.catalog, scene.damage, scene.replication.room),
-    isNewFolder: false,
-    found: new Notifier(),
-  });
   await catalogRebuild.adoptBackends(NEVER);
   expect([catalogRebuild.isDone, scene.catalog.isRebuilt(), scene.conditions.has('rebuild')]).toEqual([
     true,

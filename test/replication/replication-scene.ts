@@ -4,11 +4,14 @@ import type { SpooledContent } from '../../src/catalog/content-table.ts';
 import type { ArchiveRule } from '../../src/core/blob/archive-rule.ts';
 import type { BlockHash } from '../../src/core/blob/ids.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
+import { Notifier } from '../../src/core/notifier.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import type { Clock } from '../../src/core/time/clock.ts';
 import type { Backend } from '../../src/replication/backend.ts';
+import { CatalogRebuild } from '../../src/replication/catalog-rebuild.ts';
 import { CustomUpkeep } from '../../src/replication/custom/custom-upkeep.ts';
 import type { DiskQuotaOptions } from '../../src/replication/disk-quota.ts';
+import { reindexedFolder } from '../../src/replication/reindexed-places.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
 import { RehashRule, type UnverifiedBlob, type VerifiedBlob, verifyBlob } from '../../src/verify/verified-blob.ts';
 import { MIGRATIONS } from '../catalog/catalog-in-folder.ts';
@@ -67,6 +70,10 @@ export async function replicationScene(setup: ReplicationSetup) {
   const hasher = HASHER;
   const custom = new CustomUpkeep({ catalog, hasher, store, sites, conditions, isAllowed, clock: time });
   catalog.copies.useBackends(custom.places.all.map(({ id }) => id));
+  const catalogRebuild = new CatalogRebuild({
+    ...{ catalog, conditions, sites, custom, isNewFolder: false, found: new Notifier() },
+    folder: reindexedFolder(local, catalog, damage, replication.room),
+  });
   /** Does what the fetcher does: durable here, or where the blob was written through, and then in the catalog. */
   const spool = async (blob: VerifiedBlob, facts: Partial<SpooledContent> = {}) => {
     const { hashType, versionHash } = blob;
@@ -109,6 +116,7 @@ export async function replicationScene(setup: ReplicationSetup) {
     time,
     folder,
     custom,
+    catalogRebuild,
     spool,
     start,
   };

@@ -118,6 +118,65 @@ describe('a check', () => {
   });
 });
 
+describe('a blob that is recorded as lost, and that another archiver brings to a backend,', () => {
+  const found = sampleBlob('lost and found', 77);
+  const rotten = sampleBlob('lost and rotten', 77);
+  const withheld = sampleBlob('lost and withheld', 77);
+  const ofOther = sampleBlob('never looked for', 77);
+
+  async function lost() {
+    const scene = await stored();
+    const { catalog, backend } = scene;
+    const losses = [found, rotten, withheld].map((blob) => ({ ...nameOf(blob), upToHeight: 9, deadlineSeconds: 1 }));
+    catalog.losses.record(losses.map((loss) => ({ ...loss, answers: [] })));
+    const order = { archiver: 'me', publicReason: null, reason: 'an order', atMs: 1, purge: false };
+    catalog.withheld.record([{ ...nameOf(withheld), ...order }], false);
+    for (const blob of [found, withheld, ofOther]) backend.blobs.set(keyOf(blob), blob.bytes);
+    backend.blobs.set(keyOf(rotten), new Uint8Array(77));
+    return { ...scene, isLost: (blob: typeof found) => catalog.losses.find(nameOf(blob)) !== null };
+  }
+
+  test('is found by the listing of the next day, and its loss is revoked', async () => {
+    const { isLost, reads, ...scene } = await lost();
+    const { catalog } = scene;
+    const daily = new DailyScrub(
+      { days: 1 },
+      { ...scene, blobs: scene, log: createLogger('silent', { write: () => {} }) },
+    );
+    expect(isLost(found)).toBe(true);
+    await daily.slice(NEVER);
+    expect(isLost(found)).toBe(false);
+    expect(catalog.find(found.versionHash)).toMatchObject([{ state: 'stored', sizeBytes: 77 }]);
+    expect(catalog.losses.takeRevoked()).toMatchObject([{ ...nameOf(found), because: 'bytes-turned-up' }]);
+    // Other bytes end no loss. What is withheld, or was never looked for, is not read.
+    expect([isLost(rotten), isLost(withheld)]).toEqual([true, true]);
+    const asked = new Set(reads());
+    expect(asked).toContain(`get ${keyOf(rotten)}`);
+    for (const blob of [withheld, ofOther]) expect(asked).not.toContain(`get ${keyOf(blob)}`);
+  });
+
+  test('is found by a check, which counts it as unknown no more', async () => {
+    const { isLost, replication, ...scene } = await lost();
+    const [site] = replication.sites;
+    if (site === undefined) throw new Error('There is no backend.');
+    const check = () => blobScrub(siteHolding(site), scene).check(null, () => {}, NEVER);
+    expect(await check()).toMatchObject({ listed: 33, unknown: 2, fault: null });
+    expect(isLost(found)).toBe(false);
+  });
+
+  test('stays lost while the backend lists it and does not give it', async () => {
+    const { backend, isLost, scrub } = await lost();
+    backend.before = (operation, name) => {
+      if (operation === 'get' && name !== null && keyOf(name) === keyOf(found)) throw refusal('s3', 'storage/archived');
+    };
+    expect(await scrub.check(null, () => {}, NEVER)).toMatchObject({ listed: 33, unknown: 3, fault: null });
+    expect(isLost(found)).toBe(true);
+    backend.before = () => {};
+    await scrub.check(null, () => {}, NEVER);
+    expect(isLost(found)).toBe(false);
+  });
+});
+
 test('the daily part reads so much that everything is read in as many days, and begins again at the end', async () => {
   const { scrub, reads } = await stored();
   const days: string[][] = [];
@@ -154,7 +213,7 @@ test('a backend that may not be listed has its daily part read, and that its lis
     if (operation === 'list') throw refusal('s3', 'storage/denied');
   };
   const log = createLogger('silent', { write: () => {} });
-  const daily = new DailyScrub({ days: 1 }, { ...scene, log });
+  const daily = new DailyScrub({ days: 1 }, { ...scene, blobs: scene, log });
   await expect(daily.slice(NEVER)).rejects.toThrow('What s3 holds could not be compared with the catalog');
   expect(scene.conditions.has('scrub')).toBe(true);
   expect(reads()).toHaveLength(BLOBS.length);
@@ -169,7 +228,10 @@ test('a scrub that is repeated within its day reads no further, and lists again 
     if (operation === 'list') throw refusal('s3', 'storage/denied');
   };
   const asked = () => backend.asked.splice(0).map((one) => one.split(' ')[0]);
-  const daily = new DailyScrub({ days: 6 }, { ...scene, log: createLogger('silent', { write: () => {} }) });
+  const daily = new DailyScrub(
+    { days: 6 },
+    { ...scene, blobs: scene, log: createLogger('silent', { write: () => {} }) },
+  );
   await expect(daily.slice(NEVER)).rejects.toThrow('What s3 holds');
   expect(asked().filter((one) => one === 'get')).toHaveLength(5);
   await expect(daily.slice(NEVER, true)).rejects.toThrow('What s3 holds');

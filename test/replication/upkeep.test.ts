@@ -2,9 +2,6 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { prepareJob } from '../../src/core/jobs/job-kind.ts';
-import { Notifier } from '../../src/core/notifier.ts';
-import { CatalogRebuild } from '../../src/replication/catalog-rebuild.ts';
-import { reindexedFolder } from '../../src/replication/reindexed-places.ts';
 import { Upkeep } from '../../src/replication/upkeep.ts';
 import { upkeepJobs } from '../../src/replication/upkeep-jobs.ts';
 import { customPath } from '../../src/storage/object-store.ts';
@@ -25,17 +22,8 @@ async function scene(setup: Partial<ReplicationSetup> = {}) {
   const [s3, second] = backends;
   if (s3 === undefined || second === undefined) throw new Error('There are two backends.');
   const replicated = await replicationScene({ backends, replicasRequired: 2, ...setup });
-  const { catalog, store, local, damage, conditions, replication, custom } = replicated;
-  const shared = { catalog, store, damage, conditions, custom };
-  const about = {
-    sites: replication.sites,
-    folder: reindexedFolder(local, catalog, damage, replication.room),
-    records: [],
-    isNewFolder: false,
-    found: new Notifier(),
-  };
-  const catalogRebuild = new CatalogRebuild({ ...shared, ...about });
-  const upkeep = new Upkeep({ ...shared, catalogRebuild, replication });
+  const { replication } = replicated;
+  const upkeep = new Upkeep(replicated);
   const jobs = upkeepJobs({ upkeep, auditChain: () => Promise.reject(new Error('not asked here')) });
   const job = async (kind: string, parameters: object) => {
     const found = jobs.find((one) => one.kind === kind);
@@ -48,7 +36,7 @@ async function scene(setup: Partial<ReplicationSetup> = {}) {
     expect(await upkeep.fill(NEVER)).toEqual(new Map());
   };
   const check = (options: Parameters<Upkeep['check']>[0]) => upkeep.check(options, () => {}, NEVER);
-  return { ...replicated, s3, second, catalogRebuild, upkeep, job, stored, check };
+  return { ...replicated, s3, second, upkeep, job, stored, check };
 }
 
 describe('check', () => {

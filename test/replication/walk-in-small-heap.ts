@@ -43,8 +43,11 @@ await compareListing(
   store,
   catalog,
   () => {},
-  async (doubtful) => {
-    asked += doubtful.length;
+  {
+    askByName: async (doubtful) => {
+      asked += doubtful.length;
+    },
+    turnedUp: async () => 0,
   },
   new AbortController().signal,
 );

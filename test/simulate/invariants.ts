@@ -50,7 +50,8 @@ export class Invariants {
   #finalHeight = -1;
   /** When a height was last compared with what each node has said. */
   #finalMs = Number.NEGATIVE_INFINITY;
-  readonly #lost = new Set<VersionHash>();
+  /** When a blob was first seen to be recorded as lost. */
+  readonly #lost = new Map<VersionHash, number>();
   #local: ReadonlySet<number> = new Set();
   /** Copies that were called good at the last look, by place and path. */
   #claimed: ReadonlySet<string> = new Set();
@@ -212,6 +213,7 @@ export class Invariants {
       const isWell = store.health === 'well' && Math.max(store.changedMs, this.#upSinceMs) < begunMs - LET_IN_MS;
       const isWhole = isWell && store.poisoned.size < MAX_UNREADABLE;
       this.#noteLooked(store.id, begunMs, isWhole);
+      this.#noteLooked(listingOf(store), begunMs, isWell && store.listingLateMs === 0 && !store.listsWrongly);
     }
     this.#noteLooked('local', begunMs, disk.fails === 'never' && disk.unreadable.size < MAX_UNREADABLE);
   }
@@ -273,10 +275,7 @@ export class Invariants {
       const isUnasked =
         this.#simulation.hasLostFolder && height < lowest && life.catalog.find(versionHash).length === 0;
       const isAtStore = this.#stores().some(
-        (store) =>
-          !(isUnasked && store.kind === 'kubo') &&
-          !(lost.has(versionHash) && store.isByAnother(content)) &&
-          truth.isTrue(content, store.held(content)),
+        (store) => !(isUnasked && store.kind === 'kubo') && truth.isTrue(content, store.held(content)),
       );
       const isSomewhere = isListed || isAtPeer || isAtStore;
       const what = `${content.hashType} ${versionHash} of block ${height}`;
@@ -604,10 +603,10 @@ export class Invariants {
     const told = claims.lost();
     if (told.length === 0 && this.#lost.size === 0) return;
     const stored = claims.stored();
-    for (const versionHash of this.#lost) if (stored.has(versionHash)) this.#lost.delete(versionHash);
+    for (const versionHash of this.#lost.keys()) if (stored.has(versionHash)) this.#lost.delete(versionHash);
     for (const name of told) {
       if (this.#lost.has(name.versionHash)) continue;
-      this.#lost.add(name.versionHash);
+      this.#lost.set(name.versionHash, this.#simulation.time.steadyMs);
       this.#checkLoss(claims, name);
     }
   }
@@ -698,8 +697,8 @@ export class Invariants {
     if (life === null) return;
     const wasWithheld = truth.withheld.has(content.versionHash);
     const name = { hashType: content.hashType, versionHash: content.versionHash };
-    const before = this.#holders(name);
     const wasLost = life.catalog.losses.find(name) !== null;
+    const before = this.#holders(name).filter((store) => !(wasLost && this.#isBroughtLately(store, name)));
     const wasStored = ask === this.#routes.record && this.#claims?.stored().has(name.versionHash) === true;
     const listing = this.#listing(name);
     const wasWalked = this.#isWalked(life, name);
@@ -719,8 +718,7 @@ export class Invariants {
         this.#fail('read', `${blobPath(name)} is told to be absent, and a block that was examined has it`);
       }
       const after = this.#holders(name);
-      // A loss is what every place said then. What another archiver puts at a place later is found by a rebuild.
-      const holder = before.find((store) => after.includes(store) && !(wasLost && store.isByAnother(name)));
+      const holder = before.find((store) => after.includes(store));
       if ((told.kind === 'absent' || told.kind === 'lost') && holder !== undefined && !isWithheld) {
         this.#fail('read', `${blobPath(name)} is told to be ${told.kind}, and ${holder.id} has it`);
       }
@@ -735,6 +733,17 @@ export class Invariants {
     const height = truth.mined().get(name.versionHash);
     if (height === undefined || catalog.losses.find(name) !== null) return false;
     return catalog.chain.blockAt(height)?.hash === truth.main.chain.tree.at(height)?.hash;
+  }
+
+  /**
+   * A loss is what every place said then. What another archiver puts at a place later is found when that place is listed
+   * again, and can be read there.
+   */
+  #isBroughtLately(store: SimulatedStore, name: ContentName): boolean {
+    const putMs = store.putByAnotherMs(name);
+    if (putMs === null) return false;
+    const sinceMs = Math.max(putMs, this.#lost.get(name.versionHash) ?? Number.POSITIVE_INFINITY);
+    return store.poisoned.has(blobPath(name)) || !this.#isSeen(listingOf(store), sinceMs);
   }
 
   /** Stores that are and were healthy, and have the right bytes. */
@@ -859,6 +868,11 @@ export class Invariants {
   #fail(invariant: string, message: string): void {
     this.#simulation.fail(invariant, message);
   }
+}
+
+/** The listing of a store, as a place that a scrub has seen. */
+function listingOf({ id }: SimulatedStore): string {
+  return `listing of ${id}`;
 }
 
 /** A reader in the archiver's own process. */

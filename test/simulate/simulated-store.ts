@@ -130,8 +130,10 @@ export class SimulatedStore implements ObjectStore, Backend {
     return kept === undefined || !kept.isPinned ? null : kept.bytes;
   }
 
-  isByAnother(name: ContentName): boolean {
-    return this.#shown.get(blobPath(name))?.isByAnother === true;
+  /** When another archiver put it here; null: it did not, or this one has replaced it. */
+  putByAnotherMs(name: ContentName): number | null {
+    const kept = this.#shown.get(blobPath(name));
+    return kept?.isByAnother === true ? kept.putMs : null;
   }
 
   get paths(): readonly string[] {

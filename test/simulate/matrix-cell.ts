@@ -98,6 +98,7 @@ export class CellRun {
   #minedMs = 0;
   #isMeant: IsMeant = () => false;
   #isMet = false;
+  #isWiped = false;
   #life: Life | null = null;
   #claims: Claims | null = null;
   /** The process whose files `#claims` reads. */
@@ -128,6 +129,8 @@ export class CellRun {
       const isThere = await this.#waitForMoment(old);
       if (!isThere) return notRun({ ...this.#cell, reason: 'this moment does not come here' });
       const isLasting = this.#begin();
+      // This fault falls silent first, and takes everything some minutes later.
+      if (this.#cell.kind === 'stores-wiped') await this.#passUntil(() => this.#isWiped);
       const had = new Set(this.#mined().filter((content) => this.#isSomewhere(content)));
       const claimed = await this.#passFault(isLasting);
       await this.#becomeWhole();
@@ -566,6 +569,9 @@ export class CellRun {
     };
     before(disk, 'call', (operation: string, path: string) => tell('disk', operation, path));
     for (const store of stores) {
+      before(store, 'wipe', () => {
+        this.#isWiped = true;
+      });
       for (const operation of ['put', 'get', 'stat', 'delete'] as const) {
         before(store, operation, (key: unknown) => tell('store', operation, pathOf(key)));
       }

@@ -2,7 +2,10 @@ import { z } from 'zod';
 import type { Tables } from './tables.ts';
 
 const BRANCHES = 'node-branches';
-const branchesByName = z.record(z.string(), z.object({ commonHeight: z.number(), isForked: z.boolean() }));
+const branchesByName = z.record(
+  z.string(),
+  z.object({ commonHeight: z.number(), isForked: z.boolean(), isAssumed: z.boolean().optional() }),
+);
 
 /** Latest known branch of a node, compared with the followed one. */
 export interface NodeBranch {
@@ -10,6 +13,8 @@ export interface NodeBranch {
   readonly commonHeight: number;
   /** Above that block the node has others than we do. */
   readonly isForked: boolean;
+  /** The node had blocks that our branch gave up, and was not compared above that block since. It said no other hash. */
+  readonly isAssumed?: boolean | undefined;
 }
 
 /** The last word of each configured node about its branch, by node name. Kept in memory and in the catalog alike. */
@@ -47,7 +52,11 @@ export class NodeBranches {
     const farthest = Math.max(...[...before.values()].map(({ commonHeight }) => commonHeight));
     // The nodes with the most blocks may have given the remaining ones, though these were not compared.
     const hadThem = ({ commonHeight }: NodeBranch) => commonHeight >= Math.min(height, farthest);
-    const left = (one: NodeBranch) => ({ commonHeight: Math.min(one.commonHeight, height), isForked: true });
+    const left = (one: NodeBranch) => ({
+      commonHeight: Math.min(one.commonHeight, height),
+      isForked: true,
+      isAssumed: true,
+    });
     this.#put(new Map([...before].map(([name, one]) => [name, hadThem(one) ? left(one) : one])));
   }
 
@@ -69,7 +78,8 @@ export class NodeBranches {
 function areSame(some: ReadonlyMap<string, NodeBranch>, others: ReadonlyMap<string, NodeBranch>): boolean {
   const isSame = ([name, one]: [string, NodeBranch]) => {
     const other = others.get(name);
-    return other?.commonHeight === one.commonHeight && other.isForked === one.isForked;
+    if (other?.commonHeight !== one.commonHeight || other.isForked !== one.isForked) return false;
+    return (other.isAssumed ?? false) === (one.isAssumed ?? false);
   };
   return some.size === others.size && [...some].every(isSame);
 }

@@ -177,17 +177,22 @@ export class ConflictWatch {
   }
 
   #tell(silent: ReadonlySet<string>): void {
-    const { nodeBranches } = this.#catalog.chain;
-    const said = [...nodeBranches.all]
-      .filter(([, { isForked }]) => isForked)
-      .map(([name]) => `${name}${silent.has(name) ? ' (which does not answer now)' : ''}`);
+    const { all, lastCommonHeight } = this.#catalog.chain.nodeBranches;
+    const forked = [...all].filter(([, { isForked }]) => isForked);
+    const said = forked.filter(([, { isAssumed }]) => isAssumed !== true);
+    const namesOf = (nodes: typeof forked) =>
+      nodes.map(([name]) => `${name}${silent.has(name) ? ' (which does not answer now)' : ''}`).join(', ');
+    const message =
+      said.length > 0
+        ? `${namesOf(said)} follows another branch than the one that is walked: the last common block is at height ${lastCommonHeight}. Nothing above it is called final.`
+        : `The branch that is walked gave up its blocks above height ${lastCommonHeight}. ${namesOf(forked)} had those, and was not compared with the new ones yet. Nothing above that height is called final until then.`;
     this.#conditions.set(
       'chain:conflict',
-      said.length === 0
+      forked.length === 0
         ? null
         : {
             code: 'chain/nodes-conflict',
-            message: `${said.join(', ')} follows another branch than the one that is walked: the last common block is at height ${nodeBranches.lastCommonHeight}. Nothing above it is called final.`,
+            message,
             hint: 'Find out which node is wrong, and take it out of HOLDFAST_NODE_URL; also one that is gone for good. A short disagreement ends by itself, when the nodes answer and agree.',
             blocksReadiness: false,
           },

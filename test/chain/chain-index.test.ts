@@ -203,6 +203,7 @@ test('a loss is recorded with its answers, counted, and revoked when the bytes t
 
 describe('nodes on other branches', () => {
   const branch = (commonHeight: number, isForked = false) => ({ commonHeight, isForked });
+  const assumed = (commonHeight: number) => ({ commonHeight, isForked: true, isAssumed: true });
 
   test('a node that shared the rolled-back blocks counts as on another branch until it answers, over a restart too', () => {
     const folder = temporaryFolder();
@@ -216,9 +217,9 @@ describe('nodes on other branches', () => {
     );
     catalog.chain.takeBack(101);
     const expected = new Map([
-      ['followed', branch(101, true)],
+      ['followed', assumed(101)],
       ['lagging', branch(100)],
-      ['other', branch(101, true)],
+      ['other', assumed(101)],
     ]);
     expect(catalog.chain.nodeBranches.all).toEqual(expected);
     catalog.close();
@@ -236,7 +237,7 @@ describe('nodes on other branches', () => {
       ]),
     );
     catalog.chain.takeBack(101);
-    expect(catalog.chain.nodeBranches.all.get('followed')).toEqual(branch(100, true));
+    expect(catalog.chain.nodeBranches.all.get('followed')).toEqual(assumed(100));
     expect(catalog.chain.nodeBranches.all.get('long gone')).toEqual(branch(99));
   });
 

@@ -152,6 +152,30 @@ test('a conflict holds while the chain is taken back to where the nodes part, an
   await expect.poll(() => conditions.has('chain:conflict')).toBe(false);
 });
 
+test('a conflict names the nodes that said another hash, and no node that cannot be compared yet', async () => {
+  const walked = new Branch('us', 'a', 20);
+  const nodes = [new Branch('first', 'a', 45), new Branch('second', 'b', 45, 20), new Branch('third', 'c', 45, 10)];
+  const [first, second, third] = nodes;
+  if (first === undefined || second === undefined || third === undefined) throw new Error('There are three.');
+  // The catalog has noted so of both when our branch gave up its blocks above 20.
+  const assumed = { commonHeight: 20, isForked: true, isAssumed: true };
+  const kept = new Words({});
+  kept.replace(new Map(Object.entries({ first: assumed, second: assumed })));
+  const { watch, moved, start, conditions } = scene(walked, nodes, kept);
+  const told = () => conditions.all().find(({ code }) => code === 'chain/nodes-conflict')?.message ?? '';
+  start();
+  await expect.poll(told).toMatch(/^third follows another branch .* at height 10\./);
+  expect(watch.lastCommonHeight).toBe(10);
+  // The third node changes to our branch: the others still cannot be compared.
+  third.fork = 45;
+  moved.notify();
+  await expect.poll(told).toMatch(/gave up its blocks above height 20\. first, second had those, and was not compared/);
+  expect(watch.lastCommonHeight).toBe(20);
+  walked.height = 40;
+  moved.notify();
+  await expect.poll(told).toMatch(/^second follows another branch .* at height 20\./);
+});
+
 test('a conflict holds while the follower changes to the other branch', async () => {
   const walked = new Branch('us', 'b', 40, 20);
   const [first, second] = [new Branch('first', 'a', 40), new Branch('second', 'b', 40, 20)];

@@ -1,4 +1,5 @@
 import type { ChainAudit } from '../chain/chain-audit.ts';
+import { joinedError } from '../core/blob/errors.ts';
 import type { Canary } from '../replication/canary.ts';
 import type { DailyScrub } from '../replication/daily-scrub.ts';
 import type { Replication } from '../replication/replication.ts';
@@ -34,11 +35,15 @@ export class Routine {
 
   /**
    * Fetches something through every backend, asks how much room is there, and looks again at what an audit missed. A
-   * failed look does not stop the others. Rejects with the first failure when all have ended.
+   * failed look does not stop the others. Rejects when all have ended, with every failure.
    */
   async lookAtBackends(signal: AbortSignal): Promise<void> {
     const { replication } = this.#modules;
     const looks = [this.canary.run(signal), this.audit.lookAgain(signal), replication.lookAtRoom(signal)];
-    for (const look of await Promise.allSettled(looks)) if (look.status === 'rejected') throw look.reason;
+    const ended = await Promise.allSettled(looks);
+    const [first, ...others] = ended.flatMap((look): { reason: unknown }[] =>
+      look.status === 'rejected' ? [look] : [],
+    );
+    if (first !== undefined) throw joinedError([first.reason, ...others.map(({ reason }) => reason)]);
   }
 }

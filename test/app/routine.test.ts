@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { CatalogMaintenance } from '../../src/app/catalog-maintenance.ts';
 import { ClockWatch } from '../../src/app/clock-watch.ts';
 import { Routine } from '../../src/app/routine.ts';
+import { TaskReports } from '../../src/app/task-reports.ts';
 import type { Catalog } from '../../src/catalog/catalog.ts';
 import { ChainAudit } from '../../src/chain/chain-audit.ts';
 import { parseBlockHash } from '../../src/core/blob/ids.ts';
@@ -12,6 +13,7 @@ import { Canary } from '../../src/replication/canary.ts';
 import { DailyScrub } from '../../src/replication/daily-scrub.ts';
 import { DamageWatch } from '../../src/replication/damage-watch.ts';
 import type { Holding } from '../../src/replication/holding.ts';
+import { StorageError } from '../../src/storage/errors.ts';
 import { Activity } from '../../src/view/activity.ts';
 import { HandClock, openCatalog, sighting, spooled } from '../catalog/catalog-in-folder.ts';
 import { MemoryBackend } from '../replication/memory-backend.ts';
@@ -55,6 +57,40 @@ test('the disk is looked at though the canary fails', async () => {
   routine.canary.run = () => Promise.reject(new Error('the catalog cannot be read'));
   await expect(routine.lookAtBackends(NEVER)).rejects.toThrow('the catalog cannot be read');
   expect(scene.conditions.all().map(({ code }) => code)).toContain('disk/nearly-full');
+});
+
+test('all failed looks of an hour are told, and not the first in order alone', async () => {
+  const scene = await replicationScene({ backends: [], mode: 'keep' });
+  const { conditions } = scene;
+  const routine = routineOf(scene, silent);
+  const reports = new TaskReports(conditions);
+  const run = async () => {
+    const error = await routine.lookAtBackends(NEVER).then(
+      () => null,
+      (reason: unknown) => reason,
+    );
+    reports.taskEnded('canary', error);
+    return conditions.all().filter(({ code }) => code !== 'disk/nearly-full');
+  };
+  const denied = (message: string) =>
+    new StorageError('storage/denied', message, { retryable: true, hint: 'Look at the rights.' });
+  routine.canary.run = () => Promise.reject(denied('The bucket refuses.'));
+  routine.audit.lookAgain = () => Promise.reject(denied('The folder refuses.'));
+  expect(await run()).toMatchObject([
+    {
+      code: 'storage/denied',
+      message: 'The bucket refuses. The folder refuses.',
+      hint: 'Look at the rights.',
+      blocksReadiness: false,
+    },
+  ]);
+  routine.audit.lookAgain = () => Promise.reject(new TypeError('a bug'));
+  expect(await run()).toMatchObject([
+    { code: 'archive/unexpected', message: 'Something unexpected went wrong: The bucket refuses. a bug' },
+  ]);
+  routine.canary.run = async () => {};
+  routine.audit.lookAgain = async () => {};
+  expect(await run()).toEqual([]);
 });
 
 test('maintenance bounds what would grow for ever, and says how much went', async () => {

@@ -43,6 +43,21 @@ export function codeOf(error: unknown): string | null {
   return typeof error.code === 'string' ? error.code : null;
 }
 
+/**
+ * One error with the messages of all of these, and every hint once. It has the code of the first, unless one of them is
+ * unexpected: then it is so as a whole.
+ */
+export function joinedError(errors: readonly [unknown, ...unknown[]]): unknown {
+  const [first, ...others] = errors;
+  if (others.length === 0) return first;
+  const message = [...new Set(errors.map(messageOf))].join(' ');
+  const known = errors.filter((error) => error instanceof HoldfastError);
+  if (!(first instanceof HoldfastError) || known.length < errors.length) return new AggregateError(errors, message);
+  const hint = [...new Set(known.map((error) => error.hint))].join(' ');
+  const retryable = known.every((error) => error.retryable);
+  return new HoldfastError(first.code, message, { hint, retryable, details: first.details, cause: errors });
+}
+
 export type MalformedCode = 'malformed/hex' | 'malformed/version-hash' | 'malformed/txid' | 'malformed/block-hash';
 
 /** A malformed value from outside. */

@@ -6,7 +6,7 @@ import type { AnswerFault } from '../../src/devnode/faults/fault.ts';
 import type { Pair } from './coverage.ts';
 import type { FaultKind, PlannedEvent, Settings } from './plan.ts';
 import { SeededRandom } from './random.ts';
-import { filesBelow } from './simulated-disk.ts';
+import { CHANGES, filesBelow } from './simulated-disk.ts';
 import { NODE_LATENCY_MS, type SimulatedNode } from './simulated-node.ts';
 import { PEER_LATENCY_MS } from './simulated-peer.ts';
 import { type Health, type SimulatedStore, STORE_LATENCY_MS } from './simulated-store.ts';
@@ -20,6 +20,8 @@ const SILENCE_MS = 10 * 60_000;
 /** Milliseconds that a bundle of a simulated day takes. */
 const EXPORT_MS = 600;
 const IMPORT_MS = 50;
+/** A crash within a change comes at one of so many. */
+const MAX_CHANGES = 4;
 
 /** Makes what was planned happen, and end. */
 export class Faults {
@@ -197,6 +199,8 @@ export class Faults {
         this.#simulation.kill(kind === 'power-loss');
         this.#startAfter(random);
         return null;
+      case 'crash-in-change':
+        return this.#crashInChange(random);
       case 'stop':
         this.#simulation.stop(random.between(1_000, 1_800_000));
         return null;
@@ -258,6 +262,20 @@ export class Faults {
       default:
         return kind satisfies never;
     }
+  }
+
+  /**
+   * One of the next changes of a sort, which the archiver asks the disk for, is its last. The chance of a crash at a planned
+   * moment to come between two steps of one work is slight.
+   */
+  #crashInChange(random: SeededRandom): Ending {
+    const { disk } = this.#simulation;
+    const takesPower = random.chance(0.3);
+    return disk.atChange(random.pick(CHANGES), random.between(1, MAX_CHANGES), () => {
+      this.#simulation.beforeFault();
+      this.#simulation.kill(takesPower);
+      this.#startAfter(random);
+    });
   }
 
   /** A job of this length meets a crash by chance. */

@@ -82,6 +82,7 @@ const HOMES: Readonly<Record<(typeof FAULTS)[number], Where>> = {
   'peer-empty': PEER,
   'peer-withholds': PEER,
   crash: PROCESS,
+  'crash-in-change': 'waits for a change of the disk, and has no moment of its own; the theme `evictions` has it',
   'other-crash': 'happens to another archiver; the theme `shared` has it',
   'power-loss': PROCESS,
   stop: PROCESS,

@@ -95,7 +95,18 @@ const MUTANTS: readonly Mutant[] = [
     name: 'what a crash left of an eviction lies there for good',
     file: 'src/replication/orphan-sweep.ts',
     edits: [{ from: 'if (!room.isCache || !catalog.isRebuilt()) return;', to: 'if (room.isCache) return;' }],
-    theme: 'cache',
+    theme: 'evictions',
+  },
+  {
+    name: 'a copy in no books that cannot be read lies there for good',
+    file: 'src/replication/orphan-sweep.ts',
+    edits: [
+      {
+        from: "if (kind === 'missing' || !catalog.replicas.cached.recordCached(entry)) return false;",
+        to: "if (kind !== 'good' || !catalog.replicas.cached.recordCached(entry)) return false;",
+      },
+    ],
+    theme: 'evictions',
   },
   {
     name: 'an eviction of small blobs gives the disk nothing back',
@@ -184,7 +195,9 @@ interface Finding {
 function firstFailure(main: string, theme: string, from: number, seeds: number): Finding | null {
   const words = ['--from', String(from), '--seeds', String(seeds), '--theme', theme, '--as-it-is', '--first'];
   words.push(values.short ? '--short' : '--long');
-  const { stdout, stderr, status } = spawnSync(process.execPath, [main, ...words], { encoding: 'utf8' });
+  const { stdout, stderr, status } = spawnSync(process.execPath, [...process.execArgv, main, ...words], {
+    encoding: 'utf8',
+  });
   const found = FOUND.exec(stdout);
   if (found !== null) return { seed: Number(found[1]), what: found[2] ?? '' };
   if (status !== 0) throw new Error(`the simulation ended with ${status}: ${stdout}${stderr}`);

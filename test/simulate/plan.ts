@@ -44,6 +44,7 @@ export const FAULTS = [
   'peer-parts',
   'peers-compared',
   'crash',
+  'crash-in-change',
   'other-crash',
   'power-loss',
   'stop',
@@ -160,6 +161,23 @@ export const THEMES: Readonly<Record<string, Theme>> = {
     world: (random) => ({
       ...{ mode: 'cache', stores: [S3], replicasRequired: 1, ...DENSE },
       budgetBytes: random.between(60_000, 200_000),
+    }),
+  },
+  evictions: {
+    kinds: [
+      'crash-in-change',
+      'crash-in-change',
+      'power-loss',
+      'disk-writes-fail',
+      'file-unreadable',
+      'file-unreadable',
+    ]
+      .concat(['file-rots', 'store-gone', 'stop'])
+      .filter(isFault),
+    leastMinutes: 20,
+    world: (random) => ({
+      ...{ mode: 'cache', stores: [S3], replicasRequired: 1, ...DENSE, shareOfFiles: 0.8 },
+      budgetBytes: random.between(150_000, 400_000),
     }),
   },
   'bad-disk': {

@@ -15,7 +15,16 @@ interface NameChange {
 const real = { ...fs };
 
 const READING = new Set(['read', 'open', 'stat', 'readdir', 'readFile', 'lstat']);
+/** Operations between two of which a crash leaves a work half done. */
+export const CHANGES = ['create', 'write', 'sync', 'rename', 'remove'] as const;
 const LATENCY_MS = 4;
+
+/** Work for the moment of a change that is still to come. */
+interface AwaitedChange {
+  readonly operation: string;
+  left: number;
+  readonly work: () => void;
+}
 
 /**
  * The disk under the data folder. Bytes lie in real files, which SQLite needs. A call that Node makes in another thread
@@ -28,11 +37,14 @@ export class SimulatedDisk {
   /** Files that hold bytes which no sync made durable, by their inode. */
   readonly #unsynced = new Set<number>();
   #changes: NameChange[] = [];
+  readonly #awaited = new Set<AwaitedChange>();
   /** Writes of each file: what tells a file that was changed from one that was not, as its times do on a real disk. */
   readonly #writes = new Map<number, bigint>();
   isFull = false;
   /** No file can be read, or none can be written. */
   fails: 'never' | 'reading' | 'writing' = 'never';
+  /** When it last refused an operation because of that. */
+  failedMs = Number.NEGATIVE_INFINITY;
   /** Files by their names whose sectors cannot be read, and since when: until another file takes the name. */
   readonly unreadable = new Map<string, number>();
   /** Whether a file belongs to an archiver that is not watched: a name of its own says nothing of the other's. */
@@ -47,10 +59,32 @@ export class SimulatedDisk {
     this.#random = random;
   }
 
+  /**
+   * Does the work when the archiver has asked for so many more of these operations. The last one is done by then or not, by
+   * chance, and its caller has no answer. Gives the way to call the work off.
+   */
+  atChange(operation: (typeof CHANGES)[number], count: number, work: () => void): () => void {
+    const awaited = { operation, left: count, work };
+    this.#awaited.add(awaited);
+    return () => void this.#awaited.delete(awaited);
+  }
+
+  #noteAsked(operation: string, path: string): void {
+    if (this.isAside(path)) return;
+    for (const awaited of this.#awaited) {
+      if (awaited.operation !== operation) continue;
+      awaited.left -= 1;
+      if (awaited.left > 0) continue;
+      this.#awaited.delete(awaited);
+      this.#time.soon('world', awaited.work);
+    }
+  }
+
   /** Carries it out at its begin or at its end, by chance: a crash between the two finds it done or not. */
   call<T>(operation: string, path: string, work: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
       const attempt = () => this.#attempt(operation, path, work);
+      this.#noteAsked(operation, path);
       const early = this.#random.chance(0.5) ? attempt() : null;
       this.#time.after(this.#random.next() * LATENCY_MS, this.#time.running, () => {
         const done = early ?? attempt();
@@ -75,9 +109,9 @@ export class SimulatedDisk {
     const name = basename(path);
     const isHit = this.unreadable.has(name) && (operation === 'read' || operation === 'readFile');
     const isRefused = operation === 'rename' && this.refuses(name);
-    if (isHit || isRefused || (this.fails === 'reading' && isReading) || (this.fails === 'writing' && !isReading)) {
-      throw systemError('EIO', operation, path);
-    }
+    const isFailing = this.fails === (isReading ? 'reading' : 'writing');
+    if (isFailing) this.failedMs = this.#time.steadyMs;
+    if (isHit || isRefused || isFailing) throw systemError('EIO', operation, path);
   }
 
   /** Whether it takes no file of a blob of this name. */

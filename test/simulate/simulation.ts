@@ -366,6 +366,7 @@ export class Simulation {
   stop(restMs: number): void {
     if (this.life === null || this.#isStopping) return;
     this.#isStopping = true;
+    const begunMs = this.time.steadyMs;
     this.#invariants.forgetLife();
     const late = this.time.after(STOPS_WITHIN_MS, 'archiver', () =>
       this.fail('stop', 'a stop took longer than ten minutes'),
@@ -379,7 +380,7 @@ export class Simulation {
       },
       (error: unknown) => {
         // With an error code, where the disk takes nothing: its supervisor begins it again.
-        if (this.disk.fails === 'never') this.fail('stop', `a stop failed: ${messageOf(error)}`);
+        if (this.disk.failedMs < begunMs) this.fail('stop', `a stop failed: ${messageOf(error)}`);
         late.cancel();
         this.#isStopping = false;
         this.note(`stopped: ${messageOf(error)}`);

@@ -20,8 +20,8 @@ const MUTANTS: readonly Mutant[] = [
     file: 'src/chain/conflict-watch.ts',
     edits: [
       {
-        from: "stand.kind === 'silent' ? nodeBranches.all.get(name) : stand.kind === 'known' ? stand.branch : null",
-        to: "stand.kind === 'known' ? stand.branch : null",
+        from: "stand.kind === 'silent' ? before : stand.kind === 'known' ? sinceFork(before, stand) : null",
+        to: "stand.kind === 'known' ? sinceFork(before, stand) : null",
       },
     ],
     theme: 'conflict',

@@ -31,10 +31,12 @@ const LOOK_AHEAD = 512;
 /** Blobs judged in one step. */
 const GROUP = 16;
 /**
- * Factor of idle time per judging: a question costs the node 60 ms under its main lock, and most of its time must stay
- * free.
+ * Factor of idle time per time of asking: a question costs the node 60 ms under its main lock, and most of its time must
+ * stay free.
  */
 const REST_FACTOR = 3;
+/** A source that hangs makes the asking long without any work for the node. */
+const MAX_REST_MS = 600_000;
 /** Milliseconds until all are asked again after one did not answer. */
 const UNANSWERED_REST_MS = 60_000;
 const IDLE_MS = 15_000;
@@ -49,6 +51,8 @@ export class LossJudge {
   readonly #resting = new Map<VersionHash, number>();
   /** Progress of comparing recorded losses with the current configuration; `done`: all were compared. */
   #compared: ContentName | null | 'done' = null;
+  /** Time that the sources took to answer in this step. Bytes that were found may wait for hours for room, and count for nothing. */
+  #askingMs = 0;
   /** true when a source did not answer, so that the recorded losses must be compared once more. */
   #isIncomplete = false;
 
@@ -64,7 +68,7 @@ export class LossJudge {
   async run(signal: AbortSignal): Promise<void> {
     const { conditions } = this.#modules;
     const step = async (): Promise<Next> => {
-      const startedMs = this.#modules.clock.steadyMs();
+      this.#askingMs = 0;
       await this.#tellRevoked(signal);
       // The sources may take long to answer: until then, what the catalog says would seem to be over after a start.
       this.#tell();
@@ -72,7 +76,7 @@ export class LossJudge {
       if (judged === 0) return IDLE_MS;
       this.#tell();
       // The nodes keep this time for other work, however fast blocks come.
-      await pause((this.#modules.clock.steadyMs() - startedMs) * REST_FACTOR, signal);
+      await pause(Math.min(this.#askingMs * REST_FACTOR, MAX_REST_MS), signal);
       return 0;
     };
     await runLoop('chain:loss', step, { signal, backoff: BACKOFF.local, wake: this.#wake, conditions });
@@ -173,7 +177,11 @@ export class LossJudge {
     answered: readonly AbsenceAnswer[],
     signal: AbortSignal,
   ): Promise<readonly AbsenceAnswer[] | null> {
-    const result = await this.#modules.search.ask(wanted, answered, signal);
+    const { search, clock } = this.#modules;
+    const begunMs = clock.steadyMs();
+    const result = await search.ask(wanted, answered, signal).finally(() => {
+      this.#askingMs += clock.steadyMs() - begunMs;
+    });
     switch (result.kind) {
       case 'absent':
         return result.answers;

@@ -8,9 +8,11 @@ import { RETENTION_SECONDS } from '../../src/core/blob/limits.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { Notifier } from '../../src/core/notifier.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
-import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
+import { type Clock, SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
+import type { VerifiedBlob } from '../../src/verify/verified-blob.ts';
 import { openCatalog, sighting, spooled } from '../catalog/catalog-in-folder.ts';
 import { eventually } from '../e2e/eventually.ts';
+import { sampleBlob } from '../sample-blobs.ts';
 
 const hex = (label: string) => createHash('sha256').update(label).digest('hex');
 const MINED_SECONDS = 1_767_000_000;
@@ -49,6 +51,9 @@ interface Given {
   readonly isTakenOver?: boolean;
   readonly isListed?: () => boolean;
   readonly overdue?: readonly string[];
+  readonly verify?: () => Promise<VerifiedBlob>;
+  readonly spool?: () => Promise<void>;
+  readonly clock?: Clock;
 }
 
 /** A judge over that catalog; it runs until the end of the test. */
@@ -83,7 +88,7 @@ function judging(isListCurrent: () => boolean, given: Given = {}) {
   const search = new LossSearch({
     sources: [place, ...(given.peers ?? [])],
     nodes: [],
-    verifier: { verify: unused },
+    verifier: { verify: given.verify ?? unused },
     held: { copyOf: () => null },
     conditions,
     clock: SYSTEM_CLOCK,
@@ -93,9 +98,9 @@ function judging(isListCurrent: () => boolean, given: Given = {}) {
       catalog,
       rule: new LossRule(catalog, poller, { isWalked: true }, { emit: () => true }),
       search,
-      spooler: { spool: unused },
+      spooler: { spool: given.spool ?? unused },
       conditions,
-      clock: SYSTEM_CLOCK,
+      clock: given.clock ?? SYSTEM_CLOCK,
     },
     changes,
   );
@@ -139,6 +144,20 @@ test('a loss is recorded when its sources have answered, before those of the nex
   onTestFinished(() => silent.resolve(null));
   await next.promise;
   expect(catalog.losses.count()).toBe(2);
+});
+
+test('a blob that waits for room for hours keeps the judge from no question after that', async () => {
+  let steadyMs = 0;
+  const again = Promise.withResolvers<void>();
+  const find = () => Promise.resolve(sampleBlob('found', 70));
+  const verify = find;
+  const spool = () => {
+    if (steadyMs > 0) again.resolve();
+    steadyMs += 5 * 3_600_000;
+    return Promise.resolve();
+  };
+  judging(() => true, { find, verify, spool, clock: { ...SYSTEM_CLOCK, steadyMs: () => steadyMs } });
+  await expect(again.promise).resolves.toBeUndefined();
 });
 
 test.each([

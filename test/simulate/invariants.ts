@@ -20,8 +20,6 @@ const SLACK_MS = 5 * 60_000;
 const LOOK_MS = 60_000;
 /** Files of the archiver are read this often. */
 const LOCAL_MS = 2 * 3_600_000;
-/** After its loss a catalog has been made again, out of what is here, within this. */
-const REMADE_WITHIN_MS = 2 * 3_600_000;
 /** A place that is healthy again is let in again within this. */
 const LET_IN_MS = 2 * 3_600_000;
 /** A place that cannot give so many objects may be reported as not answering at all. */
@@ -366,7 +364,7 @@ export class Invariants {
 
   /** Long enough after a start, the data folder holds exactly the files of the catalog, within its limit. */
   checkBooks(): void {
-    const { life, disk } = this.#simulation;
+    const { life } = this.#simulation;
     const claims = this.#claims;
     if (life === null || claims === null) {
       this.#fail('running', 'the archiver does not run after its last start');
@@ -378,12 +376,12 @@ export class Invariants {
     const files = named.flatMap(([hashType, versionHash = '']) =>
       isHashType(hashType) ? [{ hashType, versionHash: parseVersionHash(versionHash) }] : [],
     );
-    for (const name of [...files, ...claims.rows()]) {
+    // A file that cannot be read stays outside of a new catalog, and keeps the start from sweeping up what evictions left. The
+    // archive tells of such files.
+    const isSwept = !life.conditions.has('rebuild');
+    for (const name of isSwept ? [...files, ...claims.rows()] : []) {
       // A blob that is taken down and not purged may stay where it was.
       if (withheld.has(name.versionHash)) continue;
-      // A file that could not be read when the catalog was made again stays outside of it: the archive counts it as unreadable.
-      const unreadableMs = disk.unreadable.get(name.versionHash) ?? Number.POSITIVE_INFINITY;
-      if (unreadableMs < this.#simulation.catalogLostMs + REMADE_WITHIN_MS) continue;
       const sequence = claims.sequenceOf(name);
       if (sequence === null || !local.has(sequence)) {
         this.#fail('books', `${blobPath(name)} lies in the data folder, and is in no books`);

@@ -87,8 +87,6 @@ export class Simulation {
   readonly comparisons: Comparisons;
   /** Requests that were on their way at this time may never have arrived. */
   killedMs = Number.NEGATIVE_INFINITY;
-  /** When the index was lost last. */
-  catalogLostMs = Number.NEGATIVE_INFINITY;
   /** The archiver has begun again in an empty folder. */
   hasLostFolder = false;
   /** No more blobs are submitted: what there is has time to become whole. */
@@ -341,7 +339,6 @@ export class Simulation {
   /** The index is gone, and nothing else. */
   loseCatalog(): void {
     this.kill(false);
-    this.catalogLostMs = this.time.steadyMs;
     this.archiver.loseCatalog();
   }
 

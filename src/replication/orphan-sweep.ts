@@ -40,15 +40,8 @@ export class OrphanSweep {
 
   /** Nothing else may write to the cache what is known already. Rejects never: a fault is told. */
   async run(signal: AbortSignal): Promise<void> {
-    const [store, catalog, room, conditions, log] = [
-      this.#local.store,
-      this.#catalog,
-      this.#room,
-      this.#conditions,
-      this.#log,
-    ];
-    // While the catalog is rebuilt, it knows none of the files here.
-    if (!room.isCache || !catalog.isRebuilt()) return;
+    const [store, room, conditions, log] = [this.#local.store, this.#room, this.#conditions, this.#log];
+    if (!room.isCache) return;
     let found = 0;
     try {
       for await (const entry of listBlobs(store, signal)) {
@@ -89,6 +82,8 @@ export class OrphanSweep {
     const [catalog, room] = [this.#catalog, this.#room];
     if (catalog.replicas.cached.has(entry)) return false;
     const { kind } = await this.#local.examine(entry, signal);
+    // While the catalog is made again, the walk over the folder may have recorded it meanwhile.
+    if (catalog.replicas.cached.has(entry)) return false;
     if (kind === 'missing' || !catalog.replicas.cached.recordCached(entry)) return false;
     room.takeBack(entry.sizeBytes);
     if (kind === 'damaged') this.#damage.report(this.#local.id, entry);

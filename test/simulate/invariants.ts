@@ -364,7 +364,7 @@ export class Invariants {
 
   /** Long enough after a start, the data folder holds exactly the files of the catalog, within its limit. */
   checkBooks(): void {
-    const { life } = this.#simulation;
+    const { life, disk } = this.#simulation;
     const claims = this.#claims;
     if (life === null || claims === null) {
       this.#fail('running', 'the archiver does not run after its last start');
@@ -376,12 +376,11 @@ export class Invariants {
     const files = named.flatMap(([hashType, versionHash = '']) =>
       isHashType(hashType) ? [{ hashType, versionHash: parseVersionHash(versionHash) }] : [],
     );
-    // A file that cannot be read stays outside of a new catalog, and keeps the start from sweeping up what evictions left. The
-    // archive tells of such files.
-    const isSwept = !life.conditions.has('rebuild');
-    for (const name of isSwept ? [...files, ...claims.rows()] : []) {
+    for (const name of [...files, ...claims.rows()]) {
       // A blob that is taken down and not purged may stay where it was.
       if (withheld.has(name.versionHash)) continue;
+      // A file that cannot be read stays outside of a new catalog. The archive tells of such files.
+      if (disk.unreadable.has(name.versionHash) && life.conditions.has('rebuild')) continue;
       const sequence = claims.sequenceOf(name);
       if (sequence === null || !local.has(sequence)) {
         this.#fail('books', `${blobPath(name)} lies in the data folder, and is in no books`);

@@ -35,7 +35,7 @@ const QUICK = '--quick';
 /** The steps of each script, one after another. The commands of a step run side by side, each with the chosen Node. */
 const SCRIPTS = {
   check: [CHECKS, [[...TESTS, 'test/architecture.test.ts', 'test/promised.test.ts']]],
-  test: [CHECKS, [TESTS]],
+  test: [[TESTS]],
   bench: [[['test/bench/main.ts']]],
   // Most of what a simulated turn allocates is gone after it: a large young generation saves a sixth of the processor time.
   simulate: [[['--min-semi-space-size=64', '--max-semi-space-size=64', 'test/simulate/main.ts']]],
@@ -46,6 +46,8 @@ const SCRIPTS = {
     [['config/build-packages.ts']],
   ],
 };
+/** Commands beside the steps of a script. The first one that fails stops the step that is under way. */
+const BESIDE = { test: CHECKS };
 
 function fail(sentence) {
   process.stderr.write(`holdfast: ${sentence}\n`);
@@ -76,27 +78,50 @@ function chooseNode() {
   );
 }
 
-/** Runs it to its end, passing on what asks us to stop; gives its exit code. */
-function run(node, words, settings = {}) {
+/** Runs it to its end, passing on what asks us to stop; gives its exit code. With `onSaid`, its output goes there and is not printed. */
+function run(node, words, settings = {}, { stopped, onSaid } = {}) {
   const path = `${dirname(node)}${delimiter}${process.env.PATH ?? ''}`;
   // The fourth channel carries nothing: it closes when this process is killed, and the child stops cleanly then.
-  const stdio = ['inherit', 'inherit', 'inherit', 'ipc'];
+  const output = onSaid === undefined ? 'inherit' : 'pipe';
+  const stdio = ['inherit', output, output, 'ipc'];
   const child = spawn(node, words, {
     stdio,
     env: { NODE_COMPILE_CACHE: COMPILED, ...MALLOC_ENVIRONMENT, ...process.env, ...settings, PATH: path },
   });
+  for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', onSaid);
   const forward = (signal) => child.kill(signal);
+  stopped?.addEventListener('abort', () => forward('SIGTERM'));
   const parent = process.ppid;
   // npm cannot pass on its own kill -9; a process that lost npm has another parent.
   setInterval(() => process.ppid === parent || forward('SIGTERM'), 1_000).unref();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, forward);
   return new Promise((resolve, reject) => {
     child.on('error', reject);
-    child.on('exit', (code, signal) => {
+    // The last output may come after the exit.
+    child.on(onSaid === undefined ? 'exit' : 'close', (code, signal) => {
       for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.off(name, forward);
       resolve(code ?? 128 + constants.signals[signal]);
     });
   });
+}
+
+/** Runs a command without showing what it says; gives that and its exit code. */
+async function runQuietly(node, words, settings) {
+  let said = '';
+  const onSaid = (text) => {
+    said += text;
+  };
+  return { code: await run(node, words, settings, { onSaid }), said };
+}
+
+/** Runs the steps, each after the one before it has passed; gives the first exit code that is not 0. */
+async function runSteps(steps, runOne) {
+  for (const [index, step] of steps.entries()) {
+    const codes = await Promise.all(step.map((command) => runOne(command, index === steps.length - 1)));
+    const failed = codes.find((code) => code !== 0);
+    if (failed !== undefined) return failed;
+  }
+  return 0;
 }
 
 const [first, second, ...rest] = process.argv.slice(2);
@@ -107,12 +132,20 @@ if (first === '--script') {
   const steps = SCRIPTS[second] ?? fail(`there is no script ${second}.`);
   const words = rest.filter((word) => word !== QUICK);
   const settings = words.length < rest.length ? { HOLDFAST_TEST_QUICK: '1' } : {};
-  for (const [index, step] of steps.entries()) {
-    const more = index === steps.length - 1 ? words : [];
-    const codes = await Promise.all(step.map((command) => run(node, [...command, ...more], settings)));
-    const failed = codes.find((code) => code !== 0);
-    if (failed !== undefined) process.exit(failed);
-  }
+  const failed = new AbortController();
+  const beside = (BESIDE[second] ?? []).map(async (command) => {
+    const ended = await runQuietly(node, command, settings);
+    if (ended.code === 0) process.stderr.write(ended.said);
+    else failed.abort();
+    return ended;
+  });
+  const code = await runSteps(steps, (command, isLast) =>
+    run(node, [...command, ...(isLast ? words : [])], settings, { stopped: failed.signal }),
+  );
+  const failures = (await Promise.all(beside)).filter((ended) => ended.code !== 0);
+  // Below all that the tests have said: what they were stopped for is read first.
+  for (const { said } of failures) process.stderr.write(said);
+  process.exitCode = failures[0]?.code ?? code;
 } else {
   process.exitCode = await run(node, [...NODE_FLAGS, join(ROOT, 'src', 'cli', 'main.ts'), ...process.argv.slice(2)]);
 }

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
@@ -197,6 +197,56 @@ test('a request to stop is passed on, and the exit code is that of the program',
 
 test('a program that was killed is told by the exit code that shells use', async () => {
   expect((await launch(clone({ isInstalled: true }), ['die']).ended).code).toBe(137);
+});
+
+const CHECKS = ['@biomejs/biome/bin/biome', 'typescript/bin/tsc'].map((name) => `node_modules/${name}`);
+/** In place of the tests: they say when they begin and when they are stopped. */
+const TESTS = `
+process.on('SIGTERM', () => { console.log('tests: stopped'); process.exit(143); });
+console.log('tests: ' + process.argv.slice(2).at(-1));
+`;
+
+/** An installed clone in which each of these scripts is in place of a tool. */
+function cloneWithTools(scripts: Readonly<Record<string, string>>): string {
+  const root = clone({ isInstalled: true });
+  for (const [path, script] of Object.entries(scripts)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), script);
+  }
+  return root;
+}
+
+test('the tests run beside the checks, and their exit code is that of the script', async () => {
+  const checks = Object.fromEntries([...CHECKS, '.prose/main.ts'].map((path) => [path, "console.log('checked');"]));
+  const tests = `${TESTS} process.exitCode = 5;`;
+  const root = cloneWithTools({ ...checks, 'node_modules/vitest/vitest.mjs': tests });
+  const { code, stdout, stderr } = await launch(root, ['--script', 'test', 'one.test.ts']).ended;
+  expect({ code, stdout, stderr }).toEqual({ code: 5, stdout: 'tests: one.test.ts\n', stderr: 'checked\n'.repeat(4) });
+});
+
+test('a check that fails stops the tests, and what it says comes last', async () => {
+  const root = cloneWithTools({
+    'node_modules/typescript/bin/tsc': '',
+    '.prose/main.ts': '',
+    // The check fails when the tests run: their file is there then.
+    'node_modules/@biomejs/biome/bin/biome': `
+      setInterval(() => {
+        if (!require('node:fs').existsSync('begun')) return;
+        console.error('a wrong line');
+        process.exit(3);
+      }, 10);`,
+    'node_modules/vitest/vitest.mjs': `
+      import { writeFileSync } from 'node:fs';
+      ${TESTS}
+      setInterval(() => {}, 1000);
+      writeFileSync('begun', '');`,
+  });
+  const { code, stdout, stderr } = await launch(root, ['--script', 'test', 'one.test.ts']).ended;
+  expect({ code, stdout, stderr }).toEqual({
+    code: 3,
+    stdout: 'tests: one.test.ts\ntests: stopped\n',
+    stderr: 'a wrong line\n',
+  });
 });
 
 test('an unknown script is refused', async () => {

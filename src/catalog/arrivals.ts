@@ -7,7 +7,7 @@ import type { RecordOutbox } from './record-outbox.ts';
 import type { Tables } from './tables.ts';
 import type { UnminedLedger } from './unmined-ledger.ts';
 
-/** Content whose bytes are durable in the local store: out of the fetch queue, into everybody's books. */
+/** Content whose bytes are durable: out of the fetch queue, into everybody's books. */
 export class Arrivals {
   readonly #tables: Tables;
   readonly #unmined: UnminedLedger;
@@ -58,16 +58,16 @@ export class Arrivals {
   }
 
   #enter(content: SpooledContent, isOnChain: boolean): void {
-    const unmined = this.#unmined;
     const records = this.#records;
-    unmined.recordReturned(content);
+    this.#unmined.recordReturned(content);
     this.#leftOut.letIn(content);
     if (isOnChain) records.queueFirst(content, RECORDED_OCCURRENCES);
   }
 
-  /** Within a transaction that says that its bytes are somewhere: its first occurrences are to have records. */
-  queueRecords(name: ContentName): void {
+  /** Within a transaction that says that a backend has its bytes: they came again, and its first occurrences are to have records. */
+  recordElsewhere(name: ContentName): void {
     const records = this.#records;
+    this.#unmined.recordReturned(name);
     this.#leftOut.letIn(name);
     this.#leftOut.recordEvidence();
     if (records.isOnChain(name)) records.queueFirst(name, RECORDED_OCCURRENCES);

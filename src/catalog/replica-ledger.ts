@@ -149,7 +149,7 @@ export class ReplicaLedger {
       const fresh = contents.flatMap((found, index) => {
         const given = put[index] ?? null;
         if (given === null) return [];
-        this.#arrivals.queueRecords(found);
+        this.#arrivals.recordElsewhere(found);
         const dueSeconds = found.dueSeconds ?? found.medianTimeSeconds ?? 0;
         if (given.isNew) return [{ ...given, dueSeconds }];
         // Before, no block may have had it, so that it was to stay here alone.

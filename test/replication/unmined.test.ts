@@ -134,6 +134,27 @@ test('a full cache evicts an unmined blob first, with a record of it, and no blo
   expect(scene.catalog.replicas.queued('s3')).toBe(2);
 });
 
+test('damage of a blob that was evicted unmined, and was mined and written to a backend since, is recorded', async () => {
+  const s3 = new MemoryBackend('s3');
+  const scene = await replicationScene({ backends: [s3], budgetBytes: 1_000 });
+  const { catalog, damage } = scene;
+  walk(catalog);
+  await scene.replication.admit(NEVER);
+  const evicted = sampleBlob('evicted', 500);
+  await scene.spool(evicted, unmined);
+  await scene.spool(sampleBlob('kept', 800), { medianTimeSeconds: LATER });
+  expect(catalog.find(evicted.versionHash)).toEqual([]);
+  catalog.chain.recordBlocks([block(101, [evicted])], () => false);
+  s3.blobs.set(`keccak256/${evicted.versionHash}`, evicted.bytes);
+  const facts = { sizeBytes: 500, txid: null, medianTimeSeconds: LATER, firstSeenMs: 1 };
+  catalog.replicas.recordFound('s3', [{ ...nameOf(evicted), ...facts }]);
+  expect(catalog.totals()).toMatchObject({ stored: 1 });
+  s3.blobs.clear();
+  expect(damage.report('s3', evicted)).toBe(true);
+  expect(catalog.totals()).toMatchObject({ stored: 0 });
+  expect(catalog.findQueued(evicted.versionHash)).toMatchObject({ hashType: 'keccak256' });
+});
+
 test('an old blob that no block has is evicted as soon as the list names it no more', async () => {
   const { catalog, replication, conditions, spool, store } = await replicationScene({ backends: [] });
   walk(catalog);

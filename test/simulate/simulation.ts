@@ -431,6 +431,8 @@ export class Simulation {
   mine(afterSeconds: number, publish: (main: Branch) => void = () => undefined): void {
     const { main } = this.truth;
     this.#invariants.beforeBlock(afterSeconds);
+    // A blob may be published again that was lost a moment ago.
+    this.beforeFault();
     publish(main);
     const { height, hash } = main.mine(afterSeconds);
     this.note(`block ${height} ${hash.slice(0, 8)}`);

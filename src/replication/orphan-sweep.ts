@@ -47,7 +47,11 @@ export class OrphanSweep {
       for await (const entry of listBlobs(store, signal)) {
         if (await this.#settle(entry, signal)) found += 1;
       }
-      if (found > 0) await store.reclaim(signal);
+      if (found > 0) {
+        // Copies that came back into the books may be more than the cache has room for.
+        await room.claim(0, signal);
+        await store.reclaim(signal);
+      }
     } catch (error) {
       if (signal.aborted) return;
       conditions.note('disk', `not all of the cache could be compared with the catalog: ${String(error)}`);

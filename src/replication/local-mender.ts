@@ -23,6 +23,8 @@ const GROUP_ENTRIES = 32;
 /** Brings back what the local store should have and has not got, or not whole: from a backend's good copy. */
 export class LocalMender {
   readonly #modules: LocalMenderModules;
+  /** Copies were repaired since the local store was counted. */
+  #isAnyMended = false;
 
   constructor(modules: LocalMenderModules) {
     this.#modules = modules;
@@ -50,21 +52,24 @@ export class LocalMender {
   /** false: nothing is damaged that may be tried now. */
   async mendSome(signal: AbortSignal): Promise<boolean> {
     const { catalog, local, writer, damage } = this.#modules;
-    let isAnyMended = false;
     const damaged = catalog.replicas.dueDamaged(local.id, GROUP_ENTRIES);
     for (const { entry, sequence, attempts } of damaged) {
       const fault = await this.#tryToMend(entry, signal);
       if (fault === null) {
         catalog.recordProven(local.id, [entry]);
         damage.healed(local.id, entry);
-        isAnyMended = true;
+        this.#isAnyMended = true;
         continue;
       }
       const nextAttemptMs = catalog.nowMs() + backoffMs(BACKOFF.copy, attempts + 1);
       catalog.replicas.recordFailures(local.id, [{ sequence, ...fault, nextAttemptMs }]);
     }
-    // The books count no damaged copy: what this process counted of it depends on when the damage was found.
-    if (isAnyMended) await writer.recount();
+    // The books count no damaged copy: what this process counted of it depends on when the damage was found. Each row of the cache
+    // is read for a count: one count follows many repairs.
+    if (this.#isAnyMended && damaged.length < GROUP_ENTRIES) {
+      this.#isAnyMended = false;
+      await writer.recount();
+    }
     return damaged.length > 0;
   }
 

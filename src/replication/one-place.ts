@@ -69,7 +69,9 @@ export class OnePlace {
   async #twinOf(site: BackendHandle, signal: AbortSignal): Promise<BackendHandle | null> {
     const others = this.#sites.filter((other) => other !== site && other.isAdmitted);
     const { store } = site;
-    const asked = others.filter((other) => holdsMarks(other.store));
+    // A mark in a bucket and one in a Kubo have different names: neither place finds the other's, and waits for it.
+    const isAlike = (other: BackendHandle) => other.store.properties.pins === store.properties.pins;
+    const asked = others.filter((other) => holdsMarks(other.store) && isAlike(other));
     if (!holdsMarks(store) || asked.length === 0) return null;
     const path: MarkPath = `probe/place-${randomBytes(16).toString('hex')}`;
     await store.put({ path, text: path }, 'create', signal);

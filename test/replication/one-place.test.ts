@@ -1,9 +1,17 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { Backend } from '../../src/replication/backend.ts';
+import {
+  BINDING,
+  type NewObject,
+  type ObjectKey,
+  type PutMode,
+  type StoreProperties,
+} from '../../src/storage/object-store.ts';
 import { s3Options } from '../../src/storage/s3/s3-options.ts';
 import { S3Store } from '../../src/storage/s3/s3-store.ts';
 import { NEVER, sampleBlob } from '../sample-blobs.ts';
 import { misbehavingServer, object, s3Error } from '../storage/misbehaving-server.ts';
+import { MemoryBackend, refusal } from './memory-backend.ts';
 import { replicationScene } from './replication-scene.ts';
 
 const BLOB = sampleBlob('once', 1_000);
@@ -107,3 +115,49 @@ test('two prefixes of one bucket are two places', async () => {
   await replication.drain(['s3:one', 's3:two'], NEVER);
   expect(catalog.totals()).toMatchObject({ stored: 1 });
 });
+
+test('a bucket that went away keeps no Kubo out: they are never one place', async () => {
+  const bucket = new MarkedBackend('s3:one', false);
+  const kubo = new MarkedBackend('ipfs', true);
+  const { replication, catalog, spool } = await replicationScene({ backends: [bucket, kubo] });
+  kubo.before = () => {
+    throw refusal('a');
+  };
+  expect([...(await replication.admit(NEVER)).keys()]).toEqual(['ipfs']);
+
+  bucket.before = kubo.before;
+  kubo.before = () => {};
+  expect([...(await replication.admit(NEVER)).keys()]).toEqual(['s3:one']);
+  await spool(BLOB);
+  await replication.drain(['ipfs'], NEVER);
+  expect(catalog.totals()).toMatchObject({ stored: 1 });
+});
+
+/** A backend in memory that takes marks, as a bucket does or as a Kubo does, and keeps none. */
+class MarkedBackend extends MemoryBackend {
+  readonly #pins: boolean;
+
+  constructor(id: string, pins: boolean) {
+    super(id);
+    this.#pins = pins;
+  }
+
+  override get properties(): StoreProperties {
+    return { ...super.properties, holds: new Set(['blob', 'binding', 'mark'] as const), pins: this.#pins };
+  }
+
+  override async put(object: NewObject, mode: PutMode, signal: AbortSignal): Promise<void> {
+    if ('path' in object && object.path !== BINDING) return await this.before('put', null, signal);
+    await super.put(object, mode, signal);
+  }
+
+  override async get(key: ObjectKey, signal: AbortSignal): Promise<Uint8Array | null> {
+    if (typeof key !== 'string' || key === BINDING) return await super.get(key, signal);
+    await this.before('get', null, signal);
+    return null;
+  }
+
+  override async delete(key: ObjectKey, signal: AbortSignal): Promise<void> {
+    if (typeof key !== 'string') await super.delete(key, signal);
+  }
+}

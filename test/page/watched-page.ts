@@ -63,8 +63,16 @@ export class WatchedPage {
   async lookUp(text: string): Promise<string | null> {
     // The previous verdict is removed, so that the test cannot read it by mistake.
     await this.page.locator('#look-up-result').evaluate('(result) => result.replaceChildren()');
-    await this.page.locator('#look-up-input').fill(text);
+    const input = this.page.locator('#look-up-input');
+    // A busy browser may lose what a script types.
+    await expect
+      .poll(async () => {
+        await input.fill(text);
+        return await input.inputValue();
+      })
+      .toBe(text);
     await this.page.getByRole('button', { name: 'Look up' }).click();
+    await expect.poll(() => this.page.evaluate('location.hash')).toBe(`#/${text}`);
     return await this.outcome();
   }
 

@@ -92,6 +92,30 @@ const MUTANTS: readonly Mutant[] = [
     theme: 'loss',
   },
   {
+    name: 'a judge of losses rests for as long as a blob waited for room, three times',
+    file: 'src/chain/loss-judge.ts',
+    edits: [
+      { from: 'this.#askingMs = 0;', to: 'const startedMs = this.#modules.clock.steadyMs();' },
+      {
+        from: 'pause(Math.min(this.#askingMs * REST_FACTOR, MAX_REST_MS), signal)',
+        to: 'pause((this.#modules.clock.steadyMs() - startedMs) * REST_FACTOR, signal)',
+      },
+    ],
+    theme: 'loss',
+  },
+  {
+    name: 'a blob that comes again to a backend alone counts as evicted',
+    file: 'src/catalog/arrivals.ts',
+    edits: [{ from: 'this.#unmined.recordReturned(name);', to: '' }],
+    theme: 'loss',
+  },
+  {
+    name: 'a repaired copy is counted at the next look at the disk alone',
+    file: 'src/replication/local-mender.ts',
+    edits: [{ from: 'await writer.recount();', to: '' }],
+    theme: 'settings',
+  },
+  {
     name: 'what a crash left of an eviction lies there for good',
     file: 'src/replication/orphan-sweep.ts',
     edits: [{ from: 'if (!room.isCache) return;', to: 'if (room.isCache) return;' }],

@@ -72,7 +72,7 @@ export class WatchedPage {
       })
       .toBe(text);
     await this.page.getByRole('button', { name: 'Look up' }).click();
-    await expect.poll(() => this.page.evaluate('location.hash')).toBe(`#/${text}`);
+    await expect.poll(() => this.page.evaluate('location.hash')).toBe(`#/${text.trim()}`);
     return await this.outcome();
   }
 

@@ -5,6 +5,7 @@ import { type ContentName, parseVersionHash, type VersionHash } from '../../src/
 import { ROOM_IS_MADE } from '../../src/view/archive-view.ts';
 import { type Life, REHASH_MS, REQUESTS } from './archiver.ts';
 import { Claims, type GoodCopy } from './claims.ts';
+import type { KeptBytes } from './kept-bytes.ts';
 import { SeededRandom } from './random.ts';
 import { type Asker, FORMS, type RouteRecord, Routes, type Told } from './routes.ts';
 import { FIRST_HEIGHT, type SubmittedContent } from './simulated-chain.ts';
@@ -57,7 +58,7 @@ export class Invariants {
   /** When the last scrub that saw a place began, and when the one before it did. */
   readonly #looked = new Map<string, { readonly begunMs: number; readonly seenMs: number | null }>();
   /** Bytes of stores that were compared with the truth. */
-  readonly #compared = new WeakSet<Uint8Array>();
+  readonly #compared = new WeakSet<KeptBytes>();
   /** Losses of a store when a copy was last found there: it is there until more is taken. */
   readonly #found = new WeakMap<GoodCopy, number>();
   /** Contents of which the archiver had a copy once. */

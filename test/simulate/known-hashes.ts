@@ -8,21 +8,14 @@ const LEAST_BYTES = 512;
 const KEY_BYTES = 16;
 
 /** Hashes equal bytes once: an archive reads its blobs again and again, and most of a simulated day would go into that. */
-export function knowingHashes(hasher: BlobHasher): BlobHasher & { readonly heldBytes: number } {
-  const [keccak256, blake2s256] = [knowing(hasher.keccak256), knowing(hasher.blake2s256)];
-  return {
-    ...{ engine: hasher.engine, keccak256: keccak256.hash, blake2s256: blake2s256.hash },
-    /** Bytes of the blobs whose hashes it knows. */
-    get heldBytes() {
-      return keccak256.heldBytes() + blake2s256.heldBytes();
-    },
-  };
+export function knowingHashes(hasher: BlobHasher): BlobHasher {
+  const { engine } = hasher;
+  return { engine, keccak256: knowing(hasher.keccak256), blake2s256: knowing(hasher.blake2s256) };
 }
 
-function knowing(hash: Hash): { readonly hash: Hash; heldBytes(): number } {
+function knowing(hash: Hash): Hash {
   const known = new Map<string, { readonly bytes: Uint8Array; readonly digest: Uint8Array }>();
-  const heldBytes = () => [...known.values()].reduce((sum, { bytes }) => sum + bytes.length, 0);
-  const hashOnce = (bytes: Uint8Array) => {
+  return (bytes) => {
     if (bytes.length < LEAST_BYTES) return hash(bytes);
     const key = `${bytes.length} ${Buffer.from(bytes.buffer, bytes.byteOffset, KEY_BYTES).toString('latin1')}`;
     const found = known.get(key);
@@ -33,5 +26,4 @@ function knowing(hash: Hash): { readonly hash: Hash; heldBytes(): number } {
     if (found === undefined) known.set(key, { bytes: new Uint8Array(bytes), digest: new Uint8Array(digest) });
     return digest;
   };
-  return { hash: hashOnce, heldBytes };
 }

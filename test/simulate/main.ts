@@ -7,6 +7,7 @@ import { messageOf } from '../../src/core/blob/errors.ts';
 import { createNodeHasher } from '../../src/hashing/index.ts';
 import { NODE_FLAGS } from '../../src/node-flags.mjs';
 import { makeDurableFolder } from '../../src/storage/local/durable-file.ts';
+import { allocatorEnvironment } from '../allocator.ts';
 import { nameOfMine } from '../left-folders.ts';
 import { temporaryParent } from '../temporary-parent.ts';
 import { KeptRun } from './kept-run.ts';
@@ -50,7 +51,7 @@ const { values } = parseArgs({
     each: { type: 'boolean', default: false },
     /** The first seed that fails ends the run. */
     first: { type: 'boolean', default: false },
-    /** No seeds: one long run, `evictions` or `months`, with the heap that the daemon has. */
+    /** No seeds: one long run, `evictions` or `months`, with the heap and the allocator that the daemon has. */
     soak: { type: 'string' },
     /** Evictions, or days, of a soak. */
     until: { type: 'string' },
@@ -81,6 +82,7 @@ if (values.soak !== undefined) {
   const words = values.until === undefined ? [] : [values.until];
   const { status } = spawnSync(process.execPath, [...NODE_FLAGS, fileURLToPath(script), ...words], {
     stdio: 'inherit',
+    env: { ...allocatorEnvironment(), ...process.env },
   });
   process.exit(status ?? 3);
 }

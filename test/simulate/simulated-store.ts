@@ -17,6 +17,7 @@ import {
 } from '../../src/storage/object-store.ts';
 import { faultOf, good, type ProbeFinding, warning } from '../../src/storage/probe.ts';
 import { recordPathOrNull } from '../../src/storage/record-path.ts';
+import type { KeepBytes, KeptBytes } from './kept-bytes.ts';
 import type { SeededRandom } from './random.ts';
 import type { SimulatedTime } from './simulated-time.ts';
 
@@ -31,7 +32,8 @@ const PUT_LATENCY = 3;
 export const STORE_LATENCY_MS = 30;
 
 interface Kept {
-  bytes: Uint8Array;
+  read: KeptBytes;
+  readonly sizeBytes: number;
   readonly putMs: number;
   isPinned: boolean;
   /** Whether the bytes are others than those that were put. */
@@ -72,12 +74,14 @@ export class SimulatedStore implements ObjectStore, Backend {
   taken = 0;
   readonly #time: SimulatedTime;
   readonly #random: SeededRandom;
+  readonly #keep: KeepBytes;
 
-  constructor(id: string, kind: 's3' | 'kubo', time: SimulatedTime, random: SeededRandom) {
+  constructor(id: string, kind: 's3' | 'kubo', time: SimulatedTime, random: SeededRandom, keep: KeepBytes) {
     this.id = id;
     this.kind = kind;
     this.#time = time;
     this.#random = random;
+    this.#keep = keep;
   }
 
   get properties(): StoreProperties {
@@ -125,9 +129,9 @@ export class SimulatedStore implements ObjectStore, Backend {
   }
 
   /** The truth of the place that is there now, also where it does not answer. */
-  held(name: ContentName): Uint8Array | null {
+  held(name: ContentName): KeptBytes | null {
     const kept = this.#shown.get(blobPath(name));
-    return kept === undefined || !kept.isPinned ? null : kept.bytes;
+    return kept === undefined || !kept.isPinned ? null : kept.read;
   }
 
   /** When another archiver put it here; null: it did not, or this one has replaced it. */
@@ -154,11 +158,6 @@ export class SimulatedStore implements ObjectStore, Backend {
     return this.health === 'empty' ? this.#elsewhere : this.#objects;
   }
 
-  /** Bytes of all objects. */
-  get heldBytes(): number {
-    return [...this.#objects.values(), ...this.#elsewhere.values()].reduce((sum, { bytes }) => sum + bytes.length, 0);
-  }
-
   lose(path: string): void {
     if (this.#shown.delete(path)) this.#harm(path);
   }
@@ -166,10 +165,10 @@ export class SimulatedStore implements ObjectStore, Backend {
   rot(path: string): void {
     const kept = this.#shown.get(path);
     if (kept === undefined) return;
-    const bytes = new Uint8Array(kept.bytes);
+    const bytes = new Uint8Array(kept.read());
     const at = this.#random.between(0, Math.max(bytes.length - 1, 0));
     bytes[at] = (bytes[at] ?? 0) ^ 1;
-    kept.bytes = bytes;
+    kept.read = this.#keep(bytes);
     kept.isRotten = true;
     this.#harm(path);
     this.rotten.set(path, this.#time.steadyMs);
@@ -187,7 +186,8 @@ export class SimulatedStore implements ObjectStore, Backend {
     const path = blobPath(name);
     if (this.#shown.has(path)) return;
     this.#shown.set(path, {
-      bytes: new Uint8Array(bytes),
+      read: this.#keep(new Uint8Array(bytes)),
+      sizeBytes: bytes.length,
       putMs: this.#time.steadyMs,
       isPinned: true,
       isRotten: false,
@@ -240,7 +240,10 @@ export class SimulatedStore implements ObjectStore, Backend {
       return;
     }
     if (there !== undefined) this.taken += 1;
-    shown.set(path, { bytes, putMs: this.#time.steadyMs, isPinned: true, isRotten: false });
+    const { length: sizeBytes } = bytes;
+    shown.set(path, {
+      ...{ read: this.#keep(bytes), sizeBytes, putMs: this.#time.steadyMs, isPinned: true, isRotten: false },
+    });
     this.#unharm(path);
   }
 
@@ -249,7 +252,7 @@ export class SimulatedStore implements ObjectStore, Backend {
     await this.#answering('get', 1, signal, path);
     const kept = this.#shown.get(path);
     if (kept === undefined) return null;
-    const bytes = new Uint8Array(kept.bytes);
+    const bytes = new Uint8Array(kept.read());
     if (this.health === 'lying' && typeof key !== 'string') bytes[0] = (bytes[0] ?? 0) ^ 1;
     return bytes;
   }
@@ -258,7 +261,7 @@ export class SimulatedStore implements ObjectStore, Backend {
     const path = pathOf(key);
     await this.#answering('stat', 1, signal);
     const kept = this.#shown.get(path);
-    return kept === undefined || !kept.isPinned ? null : { sizeBytes: kept.bytes.length };
+    return kept === undefined || !kept.isPinned ? null : { sizeBytes: kept.sizeBytes };
   }
 
   async isKept(key: ObjectKey, signal: AbortSignal): Promise<boolean> {
@@ -270,10 +273,10 @@ export class SimulatedStore implements ObjectStore, Backend {
   async *list(range: ObjectRange, signal: AbortSignal): AsyncIterable<ListedObject> {
     await this.#answering('list', 1, signal);
     const latestMs = this.#time.steadyMs - this.listingLateMs;
-    for (const [path, { bytes, putMs, isPinned }] of [...this.#shown].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    for (const [path, { sizeBytes, putMs, isPinned }] of [...this.#shown].sort(([a], [b]) => (a < b ? -1 : 1))) {
       if (putMs > latestMs || (this.kind === 'kubo' && !isPinned)) continue;
       if (this.listsWrongly && this.#random.chance(0.1)) continue;
-      const listed = listedAs(path, this.kind === 'kubo' ? null : bytes.length, range);
+      const listed = listedAs(path, this.kind === 'kubo' ? null : sizeBytes, range);
       if (listed !== null) yield listed;
     }
     if (!this.listsWrongly) return;

@@ -12,6 +12,7 @@ import { Comparisons } from './comparisons.ts';
 import type { Pair } from './coverage.ts';
 import { Faults } from './faults.ts';
 import { Invariants } from './invariants.ts';
+import { inMemory } from './kept-bytes.ts';
 import { DAY_MS, HOUR_MS, type Plan, type PlannedEvent } from './plan.ts';
 import { SeededRandom } from './random.ts';
 import { BEGIN_SECONDS, Branch, FIRST_HEIGHT } from './simulated-chain.ts';
@@ -108,7 +109,7 @@ export class Simulation {
   /** The quiet days begin at this time. */
   #quietMs = Number.POSITIVE_INFINITY;
 
-  constructor(plan: Plan, root: string, hasher: BlobHasher, trace: ((line: string) => void) | null) {
+  constructor(plan: Plan, root: string, hasher: BlobHasher, trace: ((line: string) => void) | null, keep = inMemory) {
     this.plan = plan;
     this.#root = root;
     this.#trace = trace;
@@ -116,7 +117,7 @@ export class Simulation {
     this.#processRandom = stream('process');
     this.#workRandom = stream('work');
     this.disk = new SimulatedDisk(this.time, stream('disk'));
-    this.truth = new Truth(Branch.begin(`simulation ${plan.seed}`));
+    this.truth = new Truth(Branch.begin(`simulation ${plan.seed}`), keep);
     this.nodes = Array.from(
       { length: plan.nodes },
       (_, index) =>
@@ -128,7 +129,7 @@ export class Simulation {
           stream(`node ${index}`),
         ),
     );
-    this.stores = plan.stores.map(({ id, kind }) => new SimulatedStore(id, kind, this.time, stream(id)));
+    this.stores = plan.stores.map(({ id, kind }) => new SimulatedStore(id, kind, this.time, stream(id), keep));
     this.peers = plan.peers.map((share, index) => new SimulatedPeer(index + 1, share, this.truth, this.time, hasher));
     mkdirSync(root, { recursive: true });
     const log = trace === null ? null : (line: string) => trace(line.trimEnd());
@@ -177,13 +178,8 @@ export class Simulation {
 
   /** Bytes of buffers that the world around the archiver holds: they grow with each blob. */
   get worldBytes(): number {
-    const parts = [this.truth, this.disk, ...this.stores, ...this.nodes];
+    const parts = [this.disk, ...this.nodes];
     return parts.reduce((sum, { heldBytes }) => sum + heldBytes, 0);
-  }
-
-  /** Releases what the simulation itself has read of the catalog, which grows with each blob. It is read again when it is needed. */
-  forgetClaims(): void {
-    this.#invariants.forgetLife();
   }
 
   get life(): Life | null {

@@ -168,9 +168,7 @@ while (evicted < evictions) {
   toldAt = evicted;
   const { user, system } = process.cpuUsage();
   const seconds = ((user + system) / 1e6).toFixed(0);
-  say(
-    `${evicted} evicted, ${inMiB(here.blobs)} on the disk, ${curve.note(evicted).said}; ${seconds} s of processor time`,
-  );
+  say(`${evicted} evicted, ${inMiB(here.blobs)} on the disk, ${curve.note(evicted)}; ${seconds} s of processor time`);
 }
 await pollUntil(
   () => (catalog.totals().spooled === 0 ? true : null),

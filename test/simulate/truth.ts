@@ -1,4 +1,5 @@
 import type { ContentName, VersionHash } from '../../src/core/blob/ids.ts';
+import type { KeepBytes, KeptBytes } from './kept-bytes.ts';
 import { type Branch, bytesOf, FIRST_HEIGHT, type SubmittedContent } from './simulated-chain.ts';
 
 /** Known to the simulation alone: every blob that was ever submitted, and the chain that the network agrees on. */
@@ -16,13 +17,15 @@ export class Truth {
   readonly harmedFiles = new Map<string, number>();
   /** Files whose bits changed and whose times did not, and since when. A rewrite of the file ends it. */
   readonly rottenSinceMs = new Map<string, number>();
-  readonly #bytes = new Map<VersionHash, Uint8Array>();
+  readonly #bytes = new Map<VersionHash, KeptBytes>();
+  readonly #keep: KeepBytes;
 
   readonly #mined = new Map<VersionHash, number>();
   #minedTo: { readonly height: number; readonly hash: string } | null = null;
 
-  constructor(main: Branch) {
+  constructor(main: Branch, keep: KeepBytes) {
     this.main = main;
+    this.#keep = keep;
   }
 
   /** The archiver rewrote or deleted it: a claim about it has no excuse any more. Gives the undo. */
@@ -42,21 +45,17 @@ export class Truth {
 
   bytes(versionHash: VersionHash): Uint8Array | null {
     const known = this.#bytes.get(versionHash);
-    if (known !== undefined) return known;
+    if (known !== undefined) return known();
     const found = this.contents.get(versionHash);
     if (found === undefined) return null;
     const bytes = bytesOf(found.content);
-    this.#bytes.set(versionHash, bytes);
+    this.#bytes.set(versionHash, this.#keep(bytes));
     return bytes;
   }
 
-  /** Bytes of the blobs that it has made again. */
-  get heldBytes(): number {
-    return [...this.#bytes.values()].reduce((sum, { length }) => sum + length, 0);
-  }
-
-  isTrue(name: ContentName, bytes: Uint8Array | null): boolean {
+  isTrue(name: ContentName, held: Uint8Array | KeptBytes | null): boolean {
     const expected = this.bytes(name.versionHash);
+    const bytes = typeof held === 'function' ? held() : held;
     return bytes !== null && expected !== null && Buffer.compare(expected, bytes) === 0;
   }
 

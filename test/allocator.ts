@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { MALLOC_ENVIRONMENT } from '../../../src/node-flags.mjs';
+import { MALLOC_ENVIRONMENT } from '../src/node-flags.mjs';
 
-const DOCKERFILE = new URL('../../../Dockerfile', import.meta.url);
+const DOCKERFILE = new URL('../Dockerfile', import.meta.url);
 /** Debian's package libjemalloc2 puts the allocator of the image there. */
 const LIBRARIES = ['x86_64', 'aarch64'].map((machine) => `/usr/lib/${machine}-linux-gnu/libjemalloc.so.2`);
 

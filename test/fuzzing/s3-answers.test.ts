@@ -44,7 +44,7 @@ function checkBytes(bytes: Uint8Array): void {
   claim(encodeHex(hashWith(nobleHasher, blob.hashType, bytes)) === versionHash, 'other bytes passed as the blob');
 }
 
-const INNERMOST = /<(\w+)>[^<]*<\/\1>/g;
+const INNERMOST = /<(\w+)(?:\s[^<>]*)?>[^<]*<\/\1\s*>/g;
 
 /** "Not there" is only what the server says positively of the key. The text of an element is one word, whatever is within it. */
 function checkAbsence(input: Uint8Array): void {

@@ -163,7 +163,7 @@ describeInBrowser('a lying archive or proxy', () => {
     const { page } = watched;
     for (const body of ['{}', '[]', 'null', '"text"', `{"versionHash":"${other.versionHash}"}`]) {
       await page.route(RECORD, (route) => route.fulfill({ status: 200, body, contentType: 'application/json' }));
-      await page.locator('#look-up-input').fill(blob.versionHash);
+      await watched.type(blob.versionHash);
       await page.getByRole('button', { name: 'Look up' }).click();
       await page.locator('#look-up-message.bad').waitFor();
       expect(await page.locator('#look-up-result').innerHTML()).toBe('');

@@ -10,7 +10,7 @@ import type { Browser, BrowserContextOptions } from './chromium.ts';
 
 const SCREENSHOTS = fileURLToPath(new URL('../../test-output/page', import.meta.url));
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 60_000;
 
 const violations = z.array(
   z.object({ id: z.string(), help: z.string(), nodes: z.array(z.object({ html: z.string() })) }),
@@ -59,18 +59,22 @@ export class WatchedPage {
     return await this.page.locator(selector).innerText();
   }
 
-  /** Types a text as a person does, and waits for the verdict. */
-  async lookUp(text: string): Promise<string | null> {
-    // The previous verdict is removed, so that the test cannot read it by mistake.
-    await this.page.locator('#look-up-result').evaluate('(result) => result.replaceChildren()');
+  /** Types a text where look-ups begin, until the page has it: a busy browser may lose what a script types. */
+  async type(text: string): Promise<void> {
     const input = this.page.locator('#look-up-input');
-    // A busy browser may lose what a script types.
     await expect
       .poll(async () => {
         await input.fill(text);
         return await input.inputValue();
       })
       .toBe(text);
+  }
+
+  /** Looks up a text as a person does, and waits for the verdict. */
+  async lookUp(text: string): Promise<string | null> {
+    // The previous verdict is removed, so that the test cannot read it by mistake.
+    await this.page.locator('#look-up-result').evaluate('(result) => result.replaceChildren()');
+    await this.type(text);
     await this.page.getByRole('button', { name: 'Look up' }).click();
     await expect.poll(() => this.page.evaluate('location.hash')).toBe(`#/${text.trim()}`);
     return await this.outcome();

@@ -43,8 +43,7 @@ const OPERATIONS: readonly ((input: Uint8Array) => Promise<unknown>)[] = [
   },
   async (input) => {
     const found = await STORE.stat(NAME, NEVER);
-    // A block that no listing of pins names may be collected.
-    if (found === null) return claim(/pin|not|\\u|Cid/.test(saidIn(input)), 'a block is absent by nothing');
+    if (found === null) return checkAbsence(input);
     claim(Number.isSafeInteger(found.sizeBytes) && found.sizeBytes >= 0, `a block has ${found.sizeBytes} bytes`);
   },
   async (input) => {

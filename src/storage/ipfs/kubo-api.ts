@@ -95,14 +95,13 @@ export class KuboApi {
 
   /** Kubo refuses the whole question when one of several is not pinned: then each is asked by itself. */
   async #arePinned(cids: readonly CID[]): Promise<readonly boolean[]> {
-    const asked = await this.#pinnedAmong(cids);
-    if (asked !== null) return cids.map((cid) => asked.has(cid.toString()));
+    if (await this.#areAllPinned(cids)) return cids.map(() => true);
     if (cids.length === 1) return [false];
-    return await Promise.all(cids.map(async (cid) => (await this.#pinnedAmong([cid]))?.has(cid.toString()) ?? false));
+    return await Promise.all(cids.map((cid) => this.#areAllPinned([cid])));
   }
 
-  /** null: at least one of them is not. */
-  async #pinnedAmong(cids: readonly CID[]): Promise<ReadonlySet<string> | null> {
+  /** false: Kubo says that at least one of them is not. A listing that merely ends before it names them all says nothing. */
+  async #areAllPinned(cids: readonly CID[]): Promise<boolean> {
     return await this.#call('stat', this.#closing.signal, async (inner) => {
       try {
         const pinned = new Set<string>();
@@ -112,9 +111,10 @@ export class KuboApi {
         ]);
         for (const cid of cids) query.append('arg', cid.toString());
         for await (const line of this.#stream.lines('pin/ls', query, inner)) pinned.add(pinOf(line).toString());
-        return pinned;
+        if (cids.every((cid) => pinned.has(cid.toString()))) return true;
+        throw new NotKuboAnswer('a listing of pins that leaves out one that was asked for');
       } catch (cause) {
-        if (saysNotPinned(cause)) return null;
+        if (saysNotPinned(cause)) return false;
         throw cause;
       }
     });

@@ -83,6 +83,15 @@ describe('an IPFS store tells what Kubo says', () => {
     expect((await errorOf(page.store.get(nameOf(BLOB), NEVER))).code).toBe('storage/not-kubo');
   });
 
+  test('a listing of pins without the one that was asked for says neither that it is pinned nor that it is not', async () => {
+    const { store } = await against(({ path }, response) => {
+      if (path.endsWith('pin/ls')) return response.end();
+      return json(response, 200, { Key: CID, Size: 50_000 });
+    });
+    expect((await errorOf(store.stat(nameOf(BLOB), NEVER))).code).toBe('storage/not-kubo');
+    expect((await errorOf(store.isKept(nameOf(BLOB), NEVER))).code).toBe('storage/not-kubo');
+  });
+
   test('a block of fewer than no bytes is no answer of Kubo', async () => {
     const pin = `${JSON.stringify({ Cid: CID })}\n`;
     const { store } = await against((one, r) =>

@@ -68,10 +68,10 @@ export default defineConfig({
     reporters: ['default', new SummaryReporter(LEFT_OUT)],
     sequence: { sequencer: LongestFirst },
     // Tests start servers, browsers and child processes on a shared machine: a slow minute is no failure.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     // A poll waits as long as `eventually` does: by itself it gives up after one second.
-    expect: { poll: { timeout: 60_000, interval: 25 } },
+    expect: { poll: { timeout: 120_000, interval: 25 } },
     env: { NODE_COMPILE_CACHE: COMPILED },
   },
 });

@@ -23,7 +23,6 @@ import { openCatalog } from '../catalog/catalog-in-folder.ts';
 import { NEVER, sampleBlob } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
-const TEST_MS = 120_000;
 const START = 100;
 const hex = (label: string) => createHash('sha256').update(label).digest('hex');
 const hashOf = (height: number) => parseBlockHash(hex(`block ${height}`));
@@ -146,9 +145,7 @@ describe('fetching from sources', () => {
     expect(stored.size).toBe(BLOBS.length);
   });
 
-  test('only proven bytes are kept, whatever sources answer, and the report is exactly what happened', {
-    timeout: TEST_MS,
-  }, async () => {
+  test('only proven bytes are kept, whatever sources answer, and the report is exactly what happened', async () => {
     await fc.assert(
       fc.asyncProperty(answering, answering, async (one, two) => {
         const { run, stored } = await scene();
@@ -169,7 +166,7 @@ describe('fetching from sources', () => {
     );
   });
 
-  test('stopped anywhere and begun again: nothing that was kept is asked for again', { timeout: TEST_MS }, async () => {
+  test('stopped anywhere and begun again: nothing that was kept is asked for again', async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: BLOBS.length }), async (stopAfter) => {
         const stopping = new AbortController();
@@ -191,9 +188,7 @@ describe('fetching from sources', () => {
     );
   });
 
-  test('a fault is no answer: what only a silent source may have is unasked, and not missing', {
-    timeout: TEST_MS,
-  }, async () => {
+  test('a fault is no answer: what only a silent source may have is unasked, and not missing', async () => {
     const { run } = await scene();
     const silent = ofAll('absent').with(3, 'fails');
     const { outcome } = await run([

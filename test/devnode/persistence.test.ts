@@ -94,7 +94,7 @@ test('pruned submitted bytes leave the folder', async () => {
   expect(() => readFileSync(path)).toThrow(/ENOENT/);
 });
 
-test('kill -9 during mining loses no block that a client could have seen', { timeout: 60_000 }, async () => {
+test('kill -9 during mining loses no block that a client could have seen', async () => {
   const script = fileURLToPath(new URL('kill-child.ts', import.meta.url));
   const seen = new Map<number, string>();
   const submitted: string[] = [];

@@ -41,7 +41,7 @@ beforeAllSharing(async (atEnd) => {
   daemon = await startArchiveHere({ ...setup, atEnd });
   env = environmentOf(setup);
   await overSocket(async (ask) => {
-    await eventually(async () => expect((await ask('/v1/status')).text).toMatch(/"stored":22/), 30_000);
+    await eventually(async () => expect((await ask('/v1/status')).text).toMatch(/"stored":22/));
   }, atEnd);
 });
 

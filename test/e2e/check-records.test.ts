@@ -1,13 +1,10 @@
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { environmentOf, startArchiveHere, startNode, stop, untilStored } from './archive-process.ts';
 import { eventually } from './eventually.ts';
 import { holdfastHere } from './holdfast-here.ts';
-
-// Several processes one after the other.
-vi.setConfig({ testTimeout: 120_000 });
 
 test('check without a daemon ends with 3 as long as records are missing, not only the first time', async () => {
   const node = await startNode();

@@ -21,7 +21,6 @@ import { holdfastHere } from './holdfast-here.ts';
 const BYTES = sampleBytes('committed to by a hash that no dialect knows', 900);
 const NAME = customName(parseVersionHash(createHash('sha512-256').update(BYTES).digest('hex')), BYTES);
 const ROUTE = `/v1/custom/${NAME.versionHash}/${NAME.keccak}`;
-const TEST_MS = 120_000;
 
 describeWithServers('a custom commitment in the data folder and in a bucket', () => {
   let s3: S3Server;
@@ -39,7 +38,7 @@ describeWithServers('a custom commitment in the data folder and in a bucket', ()
     const daemon = await startArchiveHere(setup);
     node.submitBlob(BYTES, { hashType: 'keccak256', versionHash: NAME.versionHash });
     node.mine(3);
-    await eventually(async () => expect((await daemon.client.get(ROUTE)).status).toBe(200), 30_000);
+    await eventually(async () => expect((await daemon.client.get(ROUTE)).status).toBe(200));
     await eventually(async () => expect((await store.get(NAME, NEVER))?.length).toBe(BYTES.length));
     const run = (...words: string[]) => holdfastHere(words, { env: environmentOf(setup) });
     const file = join(setup.dataDir, customPath(NAME));
@@ -47,70 +46,62 @@ describeWithServers('a custom commitment in the data folder and in a bucket', ()
     return { node, store, setup, daemon, run, file, rot };
   }
 
-  test(
-    'is checked, repaired from a whole copy, found again without a catalog, and taken down everywhere',
-    async () => {
-      const { store, setup, daemon, run, file, rot } = await scene();
-      const whole = await run('check', '--read-data');
-      expect(whole.code, whole.stdout).toBe(0);
-      expect(whole.stdout).toMatch(/^s3 +\| custom commitments \| +1 \| +1 \| +0 \| +0 \|/m);
-      await stop(daemon);
+  test('is checked, repaired from a whole copy, found again without a catalog, and taken down everywhere', async () => {
+    const { store, setup, daemon, run, file, rot } = await scene();
+    const whole = await run('check', '--read-data');
+    expect(whole.code, whole.stdout).toBe(0);
+    expect(whole.stdout).toMatch(/^s3 +\| custom commitments \| +1 \| +1 \| +0 \| +0 \|/m);
+    await stop(daemon);
 
-      // Rotten in the bucket: the listing tells nothing, reading does.
-      await rot();
-      expect(await run('check')).toMatchObject({ code: 0 });
-      const rotten = await run('check', '--read-data');
-      expect([rotten.code, rotten.stdout]).toEqual([
-        3,
-        expect.stringContaining(`damaged s3 custom ${NAME.versionHash}/${NAME.keccak}`),
-      ]);
-      const mended = await run('check', '--read-data', '--repair');
-      expect([mended.code, mended.stdout]).toEqual([0, expect.stringContaining('1 copy was brought back')]);
-      expect(await store.get(NAME, NEVER)).toHaveLength(BYTES.length);
+    // Rotten in the bucket: the listing tells nothing, reading does.
+    await rot();
+    expect(await run('check')).toMatchObject({ code: 0 });
+    const rotten = await run('check', '--read-data');
+    expect([rotten.code, rotten.stdout]).toEqual([
+      3,
+      expect.stringContaining(`damaged s3 custom ${NAME.versionHash}/${NAME.keccak}`),
+    ]);
+    const mended = await run('check', '--read-data', '--repair');
+    expect([mended.code, mended.stdout]).toEqual([0, expect.stringContaining('1 copy was brought back')]);
+    expect(await store.get(NAME, NEVER)).toHaveLength(BYTES.length);
 
-      // Gone from the folder, and the catalog with it.
-      await rm(file);
-      for (const end of ['', '-wal', '-shm']) await rm(join(setup.dataDir, `catalog.sqlite${end}`), { force: true });
-      const rebuilt = await run('rebuild', '--from', 's3');
-      expect([rebuilt.code, rebuilt.stdout]).toEqual([0, expect.stringContaining('s3: 1 custom commitments found')]);
-      expect((await run('check', '--repair')).code).toBe(0);
-      expect(existsSync(file)).toBe(true);
+    // Gone from the folder, and the catalog with it.
+    await rm(file);
+    for (const end of ['', '-wal', '-shm']) await rm(join(setup.dataDir, `catalog.sqlite${end}`), { force: true });
+    const rebuilt = await run('rebuild', '--from', 's3');
+    expect([rebuilt.code, rebuilt.stdout]).toEqual([0, expect.stringContaining('s3: 1 custom commitments found')]);
+    expect((await run('check', '--repair')).code).toBe(0);
+    expect(existsSync(file)).toBe(true);
 
-      const again = await startArchiveHere(setup);
-      await eventually(async () => expect((await again.client.get(ROUTE)).status).toBe(200));
-      const down = await run('withhold', NAME.versionHash, '--reason', 'court order 18', '--purge');
-      expect([down.code, down.stdout]).toEqual([0, expect.stringContaining('local: custom commitments deleted')]);
-      expect(down.stdout).toContain('s3: custom commitments deleted');
-      expect((await again.client.get(ROUTE)).status).toBe(451);
-      expect([existsSync(file), await store.get(NAME, NEVER)]).toEqual([false, null]);
-      expect((await run('check', '--read-data')).code).toBe(0);
-      const back = await run('withhold', NAME.versionHash, '--revoke');
-      expect(back.stdout).toContain('No good copy was found');
-      // The node still has it.
-      await eventually(async () => expect((await again.client.get(ROUTE)).status).toBe(200), 30_000);
-    },
-    TEST_MS,
-  );
+    const again = await startArchiveHere(setup);
+    await eventually(async () => expect((await again.client.get(ROUTE)).status).toBe(200));
+    const down = await run('withhold', NAME.versionHash, '--reason', 'court order 18', '--purge');
+    expect([down.code, down.stdout]).toEqual([0, expect.stringContaining('local: custom commitments deleted')]);
+    expect(down.stdout).toContain('s3: custom commitments deleted');
+    expect((await again.client.get(ROUTE)).status).toBe(451);
+    expect([existsSync(file), await store.get(NAME, NEVER)]).toEqual([false, null]);
+    expect((await run('check', '--read-data')).code).toBe(0);
+    const back = await run('withhold', NAME.versionHash, '--revoke');
+    expect(back.stdout).toContain('No good copy was found');
+    // The node still has it.
+    await eventually(async () => expect((await again.client.get(ROUTE)).status).toBe(200));
+  });
 
-  test(
-    'is listed as lost when no copy is whole, with exit code 3, until the node gives it again',
-    async () => {
-      const { store, setup, daemon, run, file } = await scene();
-      await stop(daemon);
-      await rm(file);
-      await store.purge({ customOf: NAME.versionHash }, NEVER);
-      expect((await run('check')).code).toBe(3);
-      const repaired = await run('check', '--repair');
-      expect([repaired.code, repaired.stdout]).toEqual([
-        3,
-        expect.stringContaining(`LOST    local custom ${NAME.versionHash}/${NAME.keccak}`),
-      ]);
-      expect(repaired.stdout).toContain('holdfast run');
-      const again = await startArchiveHere(setup);
-      await eventually(async () => expect((await again.client.get(ROUTE)).status).toBe(200), 30_000);
-      await eventually(async () => expect(await store.get(NAME, NEVER)).toHaveLength(BYTES.length), 30_000);
-      expect((await run('check', '--read-data')).code).toBe(0);
-    },
-    TEST_MS,
-  );
+  test('is listed as lost when no copy is whole, with exit code 3, until the node gives it again', async () => {
+    const { store, setup, daemon, run, file } = await scene();
+    await stop(daemon);
+    await rm(file);
+    await store.purge({ customOf: NAME.versionHash }, NEVER);
+    expect((await run('check')).code).toBe(3);
+    const repaired = await run('check', '--repair');
+    expect([repaired.code, repaired.stdout]).toEqual([
+      3,
+      expect.stringContaining(`LOST    local custom ${NAME.versionHash}/${NAME.keccak}`),
+    ]);
+    expect(repaired.stdout).toContain('holdfast run');
+    const again = await startArchiveHere(setup);
+    await eventually(async () => expect((await again.client.get(ROUTE)).status).toBe(200));
+    await eventually(async () => expect(await store.get(NAME, NEVER)).toHaveLength(BYTES.length));
+    expect((await run('check', '--read-data')).code).toBe(0);
+  });
 });

@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { describeWithCommand } from '../ops/with-command.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { environmentOf, startArchiveHere, startNode, stop, untilStored } from './archive-process.ts';
@@ -6,9 +6,6 @@ import { passTime, publishBlocks } from './backfill/history.ts';
 import { HoldfastProcess, LAUNCHER } from './holdfast-process.ts';
 import { silentServer } from './silent-server.ts';
 import { readerThatStops } from './stopped-reader.ts';
-
-// Each of these starts several processes one after the other.
-vi.setConfig({ testTimeout: 120_000 });
 
 const CTRL_C = '\x03';
 const HIDE_CURSOR = '\x1b[?25l';

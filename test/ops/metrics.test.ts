@@ -108,7 +108,7 @@ describe('a live scrape of the assembled daemon', () => {
       expect(value(samples, 'holdfast_content_blobs', { state: 'seen' })).toBe(1);
     });
     refused.remove();
-    await untilStored(daemon, 1, 40_000);
+    await untilStored(daemon, 1);
   });
 });
 

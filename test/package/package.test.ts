@@ -158,23 +158,19 @@ describe('the packed package', () => {
     expect(linked.filter((path) => !contents.includes(path))).toEqual([]);
   });
 
-  test(
-    'compiles under strict, with its declarations checked and the code of its documentation, and runs in an empty TypeScript project',
-    async () => {
-      const rooms = [['node', 5] as const, ['reader', 1] as const, ['verify', 1] as const];
-      for (const [room, least] of rooms) {
-        const text = await readFile(join(ROOT, 'src', room, 'README.md'), 'utf8');
-        const blocks = [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = '']) => code);
-        expect(blocks.length).toBeGreaterThanOrEqual(least);
-        await writeFile(join(folder, `shown-${room}.ts`), blocks.join('\n'));
-      }
-      await writeFile(join(folder, 'program.ts'), PROGRAM);
-      await compile(['program.ts', ...rooms.map(([room]) => `shown-${room}.ts`)]);
-      const { stdout } = await node(['program.js'], folder);
-      expect(stdout).toBe('listed true\n1,2,3\n');
-    },
-    SLOW_MS,
-  );
+  test('compiles under strict, with its declarations checked and the code of its documentation, and runs in an empty TypeScript project', async () => {
+    const rooms = [['node', 5] as const, ['reader', 1] as const, ['verify', 1] as const];
+    for (const [room, least] of rooms) {
+      const text = await readFile(join(ROOT, 'src', room, 'README.md'), 'utf8');
+      const blocks = [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = '']) => code);
+      expect(blocks.length).toBeGreaterThanOrEqual(least);
+      await writeFile(join(folder, `shown-${room}.ts`), blocks.join('\n'));
+    }
+    await writeFile(join(folder, 'program.ts'), PROGRAM);
+    await compile(['program.ts', ...rooms.map(([room]) => `shown-${room}.ts`)]);
+    const { stdout } = await node(['program.js'], folder);
+    expect(stdout).toBe('listed true\n1,2,3\n');
+  });
 
   test.each([
     ['holdfast/client', /\/(better-sqlite3|@aws-sdk|pino|fastify|kubo-rpc-client)\//],
@@ -219,15 +215,11 @@ describe('the packed package', () => {
     expect([answer.status, await answer.text()]).toEqual([200, expect.stringMatching(/"page\/main-\w+\.js"/)]);
   });
 
-  test(
-    'publint and are-the-types-wrong find nothing',
-    async () => {
-      await node([join(ROOT, 'node_modules/publint/src/cli.js'), 'run', tarball, '--strict'], ROOT);
-      const attw = join(ROOT, 'node_modules/@arethetypeswrong/cli/dist/index.js');
-      await node([attw, tarball, '--profile', 'esm-only'], ROOT);
-    },
-    SLOW_MS,
-  );
+  test('publint and are-the-types-wrong find nothing', async () => {
+    await node([join(ROOT, 'node_modules/publint/src/cli.js'), 'run', tarball, '--strict'], ROOT);
+    const attw = join(ROOT, 'node_modules/@arethetypeswrong/cli/dist/index.js');
+    await node([attw, tarball, '--profile', 'esm-only'], ROOT);
+  });
 });
 
 describe('the packages for programs that run no archive', () => {
@@ -285,16 +277,12 @@ describe('the packages for programs that run no archive', () => {
     expect(refused.stderr).toContain('This is Node 20.20.2, and holdfast needs Node 24 or newer.');
   });
 
-  test.each(SMALL_PACKAGES)(
-    'publint and are-the-types-wrong find nothing in @holdfast/%s',
-    async (name) => {
-      const packed = await packedOf(name);
-      await node([join(ROOT, 'node_modules/publint/src/cli.js'), 'run', packed, '--strict'], ROOT);
-      const attw = join(ROOT, 'node_modules/@arethetypeswrong/cli/dist/index.js');
-      await node([attw, packed, '--profile', 'esm-only'], ROOT);
-    },
-    SLOW_MS,
-  );
+  test.each(SMALL_PACKAGES)('publint and are-the-types-wrong find nothing in @holdfast/%s', async (name) => {
+    const packed = await packedOf(name);
+    await node([join(ROOT, 'node_modules/publint/src/cli.js'), 'run', packed, '--strict'], ROOT);
+    const attw = join(ROOT, 'node_modules/@arethetypeswrong/cli/dist/index.js');
+    await node([attw, packed, '--profile', 'esm-only'], ROOT);
+  });
 
   test.each(IN_BROWSER)('a browser loads for %s no more than it promises', async (_what, exports, maxBytes) => {
     const project = projectOf(exports.includes('reader') ? 'reader' : 'verify');
@@ -302,31 +290,27 @@ describe('the packages for programs that run no archive', () => {
   });
 
   describeInBrowser('in Chromium', () => {
-    test(
-      'bytes are verified, an archive is read, and a record of it is verified against the bytes',
-      async () => {
-        const browser = await launchChromium(atEndOfTest);
-        const page = await browser.newPage({ bypassCSP: true });
-        await page.goto(archive);
-        const address = async (loaded: (typeof IN_BROWSER)[number][0], name: SmallPackage) => {
-          const [, exports = ''] = IN_BROWSER.find(([what]) => what === loaded) ?? [];
-          const { code } = await bundleFor(exports, projectOf(name));
-          return `data:text/javascript;base64,${Buffer.from(code).toString('base64')}`;
-        };
-        const bytes = await address('bytes', 'verify');
-        const record = await address('occurrence records', 'verify');
-        const reader = await address('the reader', 'reader');
-        // The chain of `--dev` goes on by itself: a blob is final after a while, and then has a proof.
-        await expect
-          .poll(() => page.evaluate(inPage(bytes, record, reader)), { timeout: SLOW_MS, interval: 500 })
-          .toEqual({
-            right: 'keccak256',
-            wrong: null,
-            read: true,
-            proven: expect.objectContaining({ ok: true, says: expect.stringMatching(/^Included in header /) }),
-          });
-      },
-      SLOW_MS,
-    );
+    test('bytes are verified, an archive is read, and a record of it is verified against the bytes', async () => {
+      const browser = await launchChromium(atEndOfTest);
+      const page = await browser.newPage({ bypassCSP: true });
+      await page.goto(archive);
+      const address = async (loaded: (typeof IN_BROWSER)[number][0], name: SmallPackage) => {
+        const [, exports = ''] = IN_BROWSER.find(([what]) => what === loaded) ?? [];
+        const { code } = await bundleFor(exports, projectOf(name));
+        return `data:text/javascript;base64,${Buffer.from(code).toString('base64')}`;
+      };
+      const bytes = await address('bytes', 'verify');
+      const record = await address('occurrence records', 'verify');
+      const reader = await address('the reader', 'reader');
+      // The chain of `--dev` goes on by itself: a blob is final after a while, and then has a proof.
+      await expect
+        .poll(() => page.evaluate(inPage(bytes, record, reader)), { timeout: SLOW_MS, interval: 500 })
+        .toEqual({
+          right: 'keccak256',
+          wrong: null,
+          read: true,
+          proven: expect.objectContaining({ ok: true, says: expect.stringMatching(/^Included in header /) }),
+        });
+    });
   });
 });

@@ -13,9 +13,7 @@ import { temporaryFolder } from '../temporary-folder.ts';
 const BLOBS = 100_000;
 const HEAP_MIB = 32;
 
-test('a bucket that lists nothing is compared page by page, in a small heap, while other work has its turn', {
-  timeout: 120_000,
-}, async () => {
+test('a bucket that lists nothing is compared page by page, in a small heap, while other work has its turn', async () => {
   const script = fileURLToPath(new URL('walk-in-small-heap.ts', import.meta.url));
   const words = [`--max-old-space-size=${HEAP_MIB}`, script, temporaryFolder(), String(BLOBS)];
   const { stdout } = await promisify(execFile)(process.execPath, words);

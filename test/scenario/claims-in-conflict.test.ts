@@ -22,9 +22,7 @@ const inConflict = fc.oneof(
   { weight: 2, arbitrary: fc.record({ do: fc.constant('our restart without them' as const) }) },
 );
 
-test('while nodes disagree, nothing above their last common block is called final', {
-  timeout: 240_000,
-}, async () => {
+test('while nodes disagree, nothing above their last common block is called final', async () => {
   const before = fc.integer({ min: 1, max: 4 });
   const scenes = fc.asyncProperty(
     before,

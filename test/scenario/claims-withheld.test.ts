@@ -95,9 +95,7 @@ async function expectTrueClaims(scene: Scene, withheld: ReadonlySet<string>): Pr
   }
 }
 
-test('a withheld or expired blob is never claimed to be safe; one that is let in again, only when it is', {
-  timeout: 240_000,
-}, async () => {
+test('a withheld or expired blob is never claimed to be safe; one that is let in again, only when it is', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(event, { minLength: 5, maxLength: 12 }), async (events) => {
       const scene = await Scene.create();

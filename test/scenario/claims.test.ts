@@ -120,9 +120,7 @@ async function expectAuditIsTruth(scene: Scene): Promise<void> {
   for (const { versionHash } of report.findings) expect(chain.cache.get(parseVersionHash(versionHash))).toBeNull();
 }
 
-test('no claim is false, whatever happens in whatever order', {
-  timeout: 240_000,
-}, async () => {
+test('no claim is false, whatever happens in whatever order', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(event, { minLength: 4, maxLength: 14 }), async (events) => {
       const scene = await Scene.create();

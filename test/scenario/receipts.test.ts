@@ -18,7 +18,6 @@ import { temporaryFolder } from '../temporary-folder.ts';
 import { signedBy, type TestSigner, testSigner } from '../verify/signers.ts';
 import { addressOf, Scene } from './archive-on-devnode.ts';
 
-const TEST_MS = 120_000;
 const BYTES = sampleBytes('wanted in several archives', 700);
 const NAME = encodeHex(hashWith(nobleHasher, 'keccak256', BYTES));
 
@@ -72,34 +71,30 @@ const known = (...keys: string[]) => keys.flatMap((key) => ['--key', key]);
 const outcomes = (stdout: string) =>
   (JSON.parse(stdout) as { archives: { outcome: string }[] }).archives.map(({ outcome }) => outcome);
 
-test(
-  'a blob is submitted, and two of three archives sign that they stored it and that it is final',
-  async () => {
-    const { scenes, keys, submit, verify, versionHash } = await threeArchives();
-    const urls = scenes.map(({ url }) => url);
-    const { code, stdout, stderr } = await submit('--receipt', '2', ...archives(...urls), ...known(...keys));
-    expect([code, stderr]).toEqual([0, '']);
-    const told = JSON.parse(stdout) as { versionHash: string; archives: { receipt?: Receipt }[] };
-    const given = told.archives.flatMap(({ receipt }) => receipt ?? []);
-    expect(told.versionHash).toBe(NAME);
-    expect(given.length).toBeGreaterThanOrEqual(2);
-    const [place] = (await scenes[0]?.record(NAME))?.occurrences ?? [];
-    const { txid, vout, height, blockHash } = place ?? {};
-    const facts = { versionHash: NAME, hashType: 'keccak256', sizeBytes: 700, txid, vout, height, blockHash };
-    for (const { statement } of given) expect(statement).toMatchObject(facts);
-    expect(new Set(given.map(({ statement }) => statement.key)).size).toBe(given.length);
-    // Offline, against keys that are known.
-    expect(await verify(...known(...keys))).toMatchObject({ code: 0 });
-    expect(await verify()).toMatchObject({ code: 1, stdout: expect.stringContaining('give --key') });
-    expect(await verify('--key', 'ab'.repeat(32))).toMatchObject({ code: 3, stdout: expect.stringContaining('WRONG') });
-    // The receipt is signed once, and given again as it is.
-    const [url = ''] = urls;
-    expect(await receiptAt(url, versionHash)).toEqual(await receiptAt(url, versionHash));
-    const absent = await fetch(`${url}/v1/receipts/${'0c'.repeat(32)}`);
-    expect([absent.status, ((await absent.json()) as { code: string }).code]).toEqual([404, 'blob/absent']);
-  },
-  TEST_MS,
-);
+test('a blob is submitted, and two of three archives sign that they stored it and that it is final', async () => {
+  const { scenes, keys, submit, verify, versionHash } = await threeArchives();
+  const urls = scenes.map(({ url }) => url);
+  const { code, stdout, stderr } = await submit('--receipt', '2', ...archives(...urls), ...known(...keys));
+  expect([code, stderr]).toEqual([0, '']);
+  const told = JSON.parse(stdout) as { versionHash: string; archives: { receipt?: Receipt }[] };
+  const given = told.archives.flatMap(({ receipt }) => receipt ?? []);
+  expect(told.versionHash).toBe(NAME);
+  expect(given.length).toBeGreaterThanOrEqual(2);
+  const [place] = (await scenes[0]?.record(NAME))?.occurrences ?? [];
+  const { txid, vout, height, blockHash } = place ?? {};
+  const facts = { versionHash: NAME, hashType: 'keccak256', sizeBytes: 700, txid, vout, height, blockHash };
+  for (const { statement } of given) expect(statement).toMatchObject(facts);
+  expect(new Set(given.map(({ statement }) => statement.key)).size).toBe(given.length);
+  // Offline, against keys that are known.
+  expect(await verify(...known(...keys))).toMatchObject({ code: 0 });
+  expect(await verify()).toMatchObject({ code: 1, stdout: expect.stringContaining('give --key') });
+  expect(await verify('--key', 'ab'.repeat(32))).toMatchObject({ code: 3, stdout: expect.stringContaining('WRONG') });
+  // The receipt is signed once, and given again as it is.
+  const [url = ''] = urls;
+  expect(await receiptAt(url, versionHash)).toEqual(await receiptAt(url, versionHash));
+  const absent = await fetch(`${url}/v1/receipts/${'0c'.repeat(32)}`);
+  expect([absent.status, ((await absent.json()) as { code: string }).code]).toEqual([404, 'blob/absent']);
+});
 
 const lies: readonly [string, string, (truth: Receipt, liar: TestSigner) => unknown][] = [
   [
@@ -121,47 +116,39 @@ function changed({ statement }: Receipt, by: TestSigner, change: Partial<Receipt
   return { ...signedBy({ ...statement, key: by.key, ...change }, by), keys: [] };
 }
 
-test.each(lies)(
-  'a lying archive, with a receipt %s, does not count: the other two do',
-  async (_says, outcome, lie) => {
-    const { scenes, keys, submit, verify } = await threeArchives();
-    const [one, two, third] = scenes;
-    if (one === undefined || two === undefined || third === undefined) throw new RangeError('three were started');
-    const liar = testSigner();
-    const lied = Promise.withResolvers<void>();
-    const lyingUrl = await standingBefore(third, async (truth) => {
-      lied.resolve();
-      return lie(truth, liar);
-    });
-    // The second one answers when the liar has lied: it is not over before.
-    const patient = await standingBefore(two, async (truth) => {
-      await lied.promise;
-      return truth;
-    });
-    const urls = archives(lyingUrl, one.url, patient);
-    const knownOnes = known(...keys, liar.key);
-    const { code, stdout } = await submit('--receipt', '2', ...urls, ...knownOnes);
-    expect(code).toBe(0);
-    expect(outcomes(stdout).slice(1)).toEqual(['receipt', 'receipt']);
-    expect(['waiting', outcome]).toContain(outcomes(stdout)[0]);
-    expect(await verify(...knownOnes)).toMatchObject({ code: 0, stdout: expect.stringContaining('Receipts of 2') });
-  },
-  TEST_MS,
-);
+test.each(lies)('a lying archive, with a receipt %s, does not count: the other two do', async (_says, outcome, lie) => {
+  const { scenes, keys, submit, verify } = await threeArchives();
+  const [one, two, third] = scenes;
+  if (one === undefined || two === undefined || third === undefined) throw new RangeError('three were started');
+  const liar = testSigner();
+  const lied = Promise.withResolvers<void>();
+  const lyingUrl = await standingBefore(third, async (truth) => {
+    lied.resolve();
+    return lie(truth, liar);
+  });
+  // The second one answers when the liar has lied: it is not over before.
+  const patient = await standingBefore(two, async (truth) => {
+    await lied.promise;
+    return truth;
+  });
+  const urls = archives(lyingUrl, one.url, patient);
+  const knownOnes = known(...keys, liar.key);
+  const { code, stdout } = await submit('--receipt', '2', ...urls, ...knownOnes);
+  expect(code).toBe(0);
+  expect(outcomes(stdout).slice(1)).toEqual(['receipt', 'receipt']);
+  expect(['waiting', outcome]).toContain(outcomes(stdout)[0]);
+  expect(await verify(...knownOnes)).toMatchObject({ code: 0, stdout: expect.stringContaining('Receipts of 2') });
+});
 
-test(
-  'one archive under two addresses counts once: what came is printed, and the exit code is 1',
-  async () => {
-    const { scenes, keys, submit, verify } = await threeArchives();
-    const [one] = scenes;
-    if (one === undefined) throw new RangeError('three were started');
-    const again = await standingBefore(one, async (truth) => truth);
-    const { code, stdout } = await submit('--receipt', '2', ...archives(one.url, again), ...known(...keys));
-    expect([code, outcomes(stdout).sort()]).toEqual([1, ['receipt', 'same-archiver']]);
-    expect(await verify(...known(...keys))).toMatchObject({
-      code: 0,
-      stdout: expect.stringContaining('Receipts of 1'),
-    });
-  },
-  TEST_MS,
-);
+test('one archive under two addresses counts once: what came is printed, and the exit code is 1', async () => {
+  const { scenes, keys, submit, verify } = await threeArchives();
+  const [one] = scenes;
+  if (one === undefined) throw new RangeError('three were started');
+  const again = await standingBefore(one, async (truth) => truth);
+  const { code, stdout } = await submit('--receipt', '2', ...archives(one.url, again), ...known(...keys));
+  expect([code, outcomes(stdout).sort()]).toEqual([1, ['receipt', 'same-archiver']]);
+  expect(await verify(...known(...keys))).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('Receipts of 1'),
+  });
+});

@@ -28,10 +28,7 @@ function backends(endpoints: Readonly<Record<string, string>>): Record<string, s
 const recordsIn = ({ objects }: LyingServer) =>
   [...objects.keys()].filter((key) => key.startsWith('occurrences/')).sort();
 
-/** Three runs of the command besides the daemon. */
-const TEST_MS = 150_000;
-
-describe('occurrence records', { timeout: TEST_MS }, () => {
+describe('occurrence records', () => {
   test('a backend that is away delays no other; when it comes, and when one is added, it gets the earlier ones', async () => {
     const [first, second] = [await LyingServer.start(), await LyingServer.start()];
     const scene = await Scene.create();

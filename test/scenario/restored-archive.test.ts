@@ -45,7 +45,7 @@ async function untilFinalAgain(scene: Scene, old: readonly { versionHash: string
   for (const { versionHash } of old) expect(await scene.states(versionHash)).toEqual(['final']);
 }
 
-describe('an archive whose data folder is lost', { timeout: 120_000 }, () => {
+describe('an archive whose data folder is lost', () => {
   test('walks down to the lowest height that records in its bucket name, and knows again what is final', async () => {
     const { scene, old } = await archivedLongAgo();
     rmSync(scene.dataDir, { recursive: true });

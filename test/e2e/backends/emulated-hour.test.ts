@@ -44,5 +44,5 @@ describeWithServers('a backend that is killed in the middle', () => {
     for await (const { versionHash } of listBlobs(store, NEVER)) listed.add(versionHash);
     await store.close();
     expect([...listed].sort()).toEqual(scene.blobs.map(({ versionHash }) => versionHash).sort());
-  }, 120_000);
+  });
 });

@@ -39,7 +39,7 @@ test.each(LIES)('a backend that does this is never believed, and delays no other
 
   if (lie === 'hang') return;
   liar.lie = null;
-  await untilStored(daemon, 6, 40_000);
+  await untilStored(daemon, 6);
   await expectAll(daemon, published);
 });
 

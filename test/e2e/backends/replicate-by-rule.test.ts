@@ -48,5 +48,5 @@ describeWithServers('a bucket for every blob, and IPFS for small ones and those 
     );
     const check = await holdfastHere(['check', '--read-data'], { env: environmentOf(setup) });
     expect(check, check.stdout).toMatchObject({ code: 0, stdout: expect.stringContaining('Everything is as') });
-  }, 90_000);
+  });
 });

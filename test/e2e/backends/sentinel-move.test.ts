@@ -17,7 +17,6 @@ import { PASSWORD, startNode } from '../archive-process.ts';
 import { type OldBlob, passTime, publishBlocks } from '../backfill/history.ts';
 import { eventually } from '../eventually.ts';
 
-const TEST_MS = 300_000;
 const PAGE = readFileSync(join(ROOT, 'config/README.md'), 'utf8');
 const SECTION = PAGE.slice(
   PAGE.indexOf('## Moving in from Sentinel'),
@@ -85,85 +84,81 @@ describeWithServers('the move from Sentinel, typed as the documentation has it',
   }, SERVER_START_MS);
   afterAll(() => server.stop());
 
-  test(
-    'reads what Sentinel wrote, fills it up from a peer, and ends in a bucket of its own form',
-    async () => {
-      const [setUp = '', backfill = '', both = '', check = '', ...others] = BLOCKS;
-      expect(others).toEqual([]);
-      const node = await startNode({ username: 'holdfast' });
-      const published = publishBlocks(node, 'of old', 2, 4);
-      const blobs = published.filter(({ hashType }) => hashType === 'keccak256');
-      const all = published.filter(({ hashType }) => hashType === 'blake2s256');
-      passTime(node);
-      const [theirs, ours] = [await newBucket(server), await newBucket(server)];
-      await writeAsSentinel(server, theirs.bucket, blobs);
-      const peer = await fakeSentinel(new Map(all.map(({ versionHash, bytes }) => [versionHash, bytes])));
+  test('reads what Sentinel wrote, fills it up from a peer, and ends in a bucket of its own form', async () => {
+    const [setUp = '', backfill = '', both = '', check = '', ...others] = BLOCKS;
+    expect(others).toEqual([]);
+    const node = await startNode({ username: 'holdfast' });
+    const published = publishBlocks(node, 'of old', 2, 4);
+    const blobs = published.filter(({ hashType }) => hashType === 'keccak256');
+    const all = published.filter(({ hashType }) => hashType === 'blake2s256');
+    passTime(node);
+    const [theirs, ours] = [await newBucket(server), await newBucket(server)];
+    await writeAsSentinel(server, theirs.bucket, blobs);
+    const peer = await fakeSentinel(new Map(all.map(({ versionHash, bytes }) => [versionHash, bytes])));
 
-      const cwd = temporaryFolder();
-      mkdirSync(join(cwd, 'config'));
-      writeFileSync(join(cwd, 'node'), PASSWORD);
-      writeFileSync(join(cwd, 's3'), server.secretAccessKey);
-      /** Only what the page says is to be replaced: addresses, names and files. */
-      const own = (text: string) =>
-        text
-          .replaceAll(/http:\/\/(node|127\.0\.0\.1):8370/g, node.url)
-          .replaceAll('https://s3.example', server.endpoint)
-          .replaceAll('https://sentinel.example', peer.endpoint)
-          .replaceAll('us-east-1', server.region)
-          .replaceAll('my-sentinel-bucket', theirs.bucket)
-          .replaceAll('my-blobs', ours.bucket)
-          .replaceAll('/run/secrets/', `${cwd}/`)
-          .replaceAll('ACCESS_KEY_ID=holdfast', `ACCESS_KEY_ID=${server.accessKeyId}`)
-          .replaceAll('accessKeyId: holdfast', `accessKeyId: ${server.accessKeyId}`);
-      const example = readFileSync(join(ROOT, 'config/from-sentinel.yaml'), 'utf8');
-      writeFileSync(join(cwd, 'config/from-sentinel.yaml'), own(example));
-      const type = shell(
-        {
-          PATH: `${folderOfCommand()}:${process.env['PATH'] ?? ''}`,
-          HOLDFAST_HTTP_PORT: '0',
-          HOLDFAST_NODE_POLL_MS: '100',
-        },
-        cwd,
-      );
-      const environment = setUp
-        .split('\n')
-        .filter((line) => line.startsWith('export '))
-        .join('\n');
+    const cwd = temporaryFolder();
+    mkdirSync(join(cwd, 'config'));
+    writeFileSync(join(cwd, 'node'), PASSWORD);
+    writeFileSync(join(cwd, 's3'), server.secretAccessKey);
+    /** Only what the page says is to be replaced: addresses, names and files. */
+    const own = (text: string) =>
+      text
+        .replaceAll(/http:\/\/(node|127\.0\.0\.1):8370/g, node.url)
+        .replaceAll('https://s3.example', server.endpoint)
+        .replaceAll('https://sentinel.example', peer.endpoint)
+        .replaceAll('us-east-1', server.region)
+        .replaceAll('my-sentinel-bucket', theirs.bucket)
+        .replaceAll('my-blobs', ours.bucket)
+        .replaceAll('/run/secrets/', `${cwd}/`)
+        .replaceAll('ACCESS_KEY_ID=holdfast', `ACCESS_KEY_ID=${server.accessKeyId}`)
+        .replaceAll('accessKeyId: holdfast', `accessKeyId: ${server.accessKeyId}`);
+    const example = readFileSync(join(ROOT, 'config/from-sentinel.yaml'), 'utf8');
+    writeFileSync(join(cwd, 'config/from-sentinel.yaml'), own(example));
+    const type = shell(
+      {
+        PATH: `${folderOfCommand()}:${process.env['PATH'] ?? ''}`,
+        HOLDFAST_HTTP_PORT: '0',
+        HOLDFAST_NODE_POLL_MS: '100',
+      },
+      cwd,
+    );
+    const environment = setUp
+      .split('\n')
+      .filter((line) => line.startsWith('export '))
+      .join('\n');
 
-      const first = type(own(setUp));
-      const client = new ArchiveClient(await first.url());
-      for (const { versionHash, bytes } of blobs) {
-        await eventually(async () => expect((await client.blob(versionHash)).body.equals(bytes)).toBe(true));
-      }
-      const from = String(blobs[0]?.height);
-      const filled = await type(own(`${environment}\n${backfill}`).replace('--from-height 1', `--from-height ${from}`))
-        .ended;
-      for (const { versionHash, bytes } of all) {
-        expect((await client.blob(versionHash)).body.equals(bytes), filled.said).toBe(true);
-      }
-      expect(filled.code, filled.said).toBe(0);
-      await first.stop();
+    const first = type(own(setUp));
+    const client = new ArchiveClient(await first.url());
+    for (const { versionHash, bytes } of blobs) {
+      await eventually(async () => expect((await client.blob(versionHash)).body.equals(bytes)).toBe(true));
+    }
+    const from = String(blobs[0]?.height);
+    const filled = await type(own(`${environment}\n${backfill}`).replace('--from-height 1', `--from-height ${from}`))
+      .ended;
+    for (const { versionHash, bytes } of all) {
+      expect((await client.blob(versionHash)).body.equals(bytes), filled.said).toBe(true);
+    }
+    expect(filled.code, filled.said).toBe(0);
+    await first.stop();
 
-      const second = type(own(`${environment}\n${both}`));
-      const moved = new ArchiveClient(await second.url());
-      await eventually(async () => {
-        const { backends, content } = await moved.status();
-        expect({ backends, content }).toMatchObject({
-          backends: [
-            { id: 's3', state: 'good', queued: 0 },
-            { id: 's3:sentinel', state: 'good', queued: 0 },
-          ],
-        });
-        expect(content.stored).toBeGreaterThanOrEqual(blobs.length + all.length);
-      }, 60_000);
-      const unset = both
-        .split('\n')
-        .filter((line) => line.startsWith('unset '))
-        .join('\n');
-      const checked = await type(own(`${environment}\n${unset}\n${check}`)).ended;
-      expect(checked, checked.said).toMatchObject({ code: 0 });
-      await second.stop();
-    },
-    TEST_MS,
-  );
+    const second = type(own(`${environment}\n${both}`));
+    const moved = new ArchiveClient(await second.url());
+    await eventually(async () => {
+      const { backends, content } = await moved.status();
+      expect({ backends, content }).toMatchObject({
+        backends: [
+          { id: 's3', state: 'good', queued: 0 },
+          { id: 's3:sentinel', state: 'good', queued: 0 },
+        ],
+      });
+      expect(content.stored).toBeGreaterThanOrEqual(blobs.length + all.length);
+    });
+    const unset = both
+      .split('\n')
+      .filter((line) => line.startsWith('unset '))
+      .join('\n');
+    const checked = await type(own(`${environment}\n${unset}\n${check}`)).ended;
+    expect(checked, checked.said).toMatchObject({ code: 0 });
+    await second.stop();
+  });
 });

@@ -34,6 +34,5 @@ describeWithServers('two Kubo nodes', () => {
       const fetched = await ask(theirs, `block/get?arg=${cid}&timeout=60s`);
       expect(fetched.equals(sampleBytes(label, LARGEST))).toBe(true);
     },
-    90_000,
   );
 });

@@ -1,13 +1,10 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { environmentOf, startArchiveHere, startNode, stop, untilStored } from '../archive-process.ts';
 import { holdfastHere } from '../holdfast-here.ts';
 import { backfill, folderOf, passTime, publishBlocks } from './history.ts';
-
-// Each of these starts several processes one after the other.
-vi.setConfig({ testTimeout: 240_000 });
 
 describe('alone on a folder', () => {
   test('history below the start is fetched, stored, placed with its records, and the start does not move', async () => {

@@ -25,7 +25,7 @@ beforeEach(async () => {
   hash = node.submitLabelled({ label: LABEL, sizeBytes: SIZE_BYTES, hashType: 'keccak256' }).versionHash;
   node.mine(2);
   daemon = await startArchive({ dataDir, node });
-  await untilStored(daemon, 1, 60_000);
+  await untilStored(daemon, 1);
 }, 90_000);
 
 function open(): Promise<Socket> {

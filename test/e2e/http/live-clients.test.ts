@@ -63,7 +63,7 @@ async function allIsWell({ daemon, hash }: Scene): Promise<void> {
     expect(beliefs).toMatchObject({ rollux: { kind: 'taken' }, fetched: { kind: 'blob' }, isSafe: true });
     expect(beliefs).toMatchObject({ known: 'confirmed', altDa: { kind: 'blob' } });
     expect((await beliefsOf(daemon.client.url, ABSENT)).known).toBe('absent');
-  }, 40_000);
+  });
 }
 
 /** Each question is asked several times: what is found out by the first question must not spoil the next. */
@@ -87,24 +87,20 @@ test('the bytes here are damaged, then gone, and the node does not answer for th
   await nobodyIsMisled(scene);
   scene.node.faults.clear();
   await allIsWell(scene);
-}, 120_000);
+});
 
-test.each(ANSWERED)(
-  'the bytes here are damaged, and the only backend does this: %s',
-  async (lie) => {
-    const scene = await archived();
-    scene.node.faults.add({ fault: { kind: 'work-queue-full' }, methods: ['getnevmblobdata'] });
-    scene.bucket.lie = lie;
-    damage(scene);
-    await nobodyIsMisled(scene);
-    rmSync(scene.file, { force: true });
-    await nobodyIsMisled(scene);
-    scene.bucket.lie = null;
-    scene.node.faults.clear();
-    await allIsWell(scene);
-  },
-  120_000,
-);
+test.each(ANSWERED)('the bytes here are damaged, and the only backend does this: %s', async (lie) => {
+  const scene = await archived();
+  scene.node.faults.add({ fault: { kind: 'work-queue-full' }, methods: ['getnevmblobdata'] });
+  scene.bucket.lie = lie;
+  damage(scene);
+  await nobodyIsMisled(scene);
+  rmSync(scene.file, { force: true });
+  await nobodyIsMisled(scene);
+  scene.bucket.lie = null;
+  scene.node.faults.clear();
+  await allIsWell(scene);
+});
 
 test('the node is gone, and comes back', async () => {
   const scene = await archived();
@@ -112,7 +108,7 @@ test('the node is gone, and comes back', async () => {
   await nobodyIsMisled(scene);
   scene.node.faults.clear();
   await allIsWell(scene);
-}, 120_000);
+});
 
 test('the process is killed, its catalog lost, and made again', async () => {
   const scene = await archived(startArchive);
@@ -128,7 +124,7 @@ test('the process is killed, its catalog lost, and made again', async () => {
   expect((await beliefsOf(scene.daemon.client.url, ABSENT)).known).toBe('error');
   scene.node.faults.clear();
   await allIsWell(scene);
-}, 120_000);
+});
 
 test('the operator takes it down, and gives it back', async () => {
   const scene = await archived();
@@ -139,4 +135,4 @@ test('the operator takes it down, and gives it back', async () => {
   expect(beliefs).toMatchObject({ rollux: { kind: 'retried' }, isSafe: false, known: 'error' });
   expect((await holdfastHere(['withhold', scene.hash, '--revoke'], { env })).code).toBe(0);
   await allIsWell(scene);
-}, 120_000);
+});

@@ -34,7 +34,7 @@ beforeAllSharing(async (atEnd) => {
   node.mine(2);
   const env = { HOLDFAST_HTTP_CONCURRENT_PER_CLIENT: '0', HOLDFAST_HTTP_RATE_PER_SECOND: '0' };
   daemon = await startArchive({ dataDir, node, env, atEnd });
-  await untilStored(daemon, BLOBS + 1, 60_000);
+  await untilStored(daemon, BLOBS + 1);
 }, 120_000);
 
 function residentBytes(): number {
@@ -80,7 +80,6 @@ for (const [what, pathOf] of [
       await eventually(() => expect(readdirSync(`/proc/${daemon.pid}/fd`).length).toBeLessThan(READERS / 2));
       await eventually(async () => expect((await daemon.client.blob(hashes[9] ?? '')).status).toBe(200));
     },
-    120_000,
   );
 }
 

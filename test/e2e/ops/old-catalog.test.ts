@@ -39,7 +39,7 @@ test('a catalog from before the first release is refused with two commands, whic
   expect(await holdfastHere(rebuild.split(' '), { env })).toMatchObject({ code: 0 });
 
   const second = await startArchiveHere({ dataDir, node });
-  await untilStored(second, 22, 40_000);
+  await untilStored(second, 22);
 });
 
 test.each([

@@ -77,7 +77,7 @@ test('SIGHUP takes over the password of a node that was given another', async ()
   writeFileSync(secret, 'the-new-one\n');
   daemon.kill('SIGHUP');
   await daemon.says(/"taken":\["node\.password"\]/);
-  await eventually(async () => expect((await fetch(`${url}/readyz`)).status).toBe(200), 60_000);
+  await eventually(async () => expect((await fetch(`${url}/readyz`)).status).toBe(200));
   expect(daemon.output).not.toContain('the-new-one');
 });
 
@@ -102,12 +102,12 @@ test('SIGHUP takes over the keys of buckets, of the plain settings and out of a 
   const daemon = await startArchive({ dataDir: temporaryFolder(), node, env });
   node.submitLabelled({ label: 'to buckets', sizeBytes: 1_000, hashType: 'keccak256' });
   node.mine();
-  await eventually(() => expect(plain.lastKey()).toBe('before'), 60_000);
+  await eventually(() => expect(plain.lastKey()).toBe('before'));
   write('after');
   writeFileSync(secret, 'two');
   daemon.kill('SIGHUP');
   await daemon.says(/"taken":\["s3\.accessKeyId","s3\.secretAccessKey"\],"replaced":\["s3","s3:more"\]/);
-  await eventually(() => expect(plain.lastKey()).toBe('after'), 60_000);
+  await eventually(() => expect(plain.lastKey()).toBe('after'));
   expect(daemon.output).not.toMatch(/after-secret|before-secret/);
 });
 

@@ -11,7 +11,6 @@ import { type RunningArchive, startArchive, startArchiveHere, startNode, untilSt
 import { expectAll, type Published, publish, s3Environment, untilDrained } from '../backends/real-backends.ts';
 import { eventually } from '../eventually.ts';
 
-const TEST_MS = 180_000;
 const WAIT_MS = 60_000;
 
 /** Every occurrence record in the bucket, by its path, as a hash of its bytes. */
@@ -40,60 +39,56 @@ describeWithServers('two archivers on one bucket', () => {
     await s3.stop();
   });
 
-  test(
-    'one is the standby of the other: each is killed in turn, nothing is missing, and both wrote the same records',
-    async () => {
-      const node = await startNode();
-      const { options, env } = await s3Environment(s3);
-      const settings = { ...env, HOLDFAST_FINALITY: 'depth:2', HOLDFAST_START_HEIGHT: '1' };
-      const folders = [temporaryFolder(), temporaryFolder()] as const;
-      const setupOf = (which: 0 | 1) => ({ dataDir: folders[which], node, env: settings });
-      const published: Published[] = [];
-      const round = async (label: string, running: readonly RunningArchive[]) => {
-        published.push(...publish(node, label, 6));
-        node.mine(3);
-        for (const one of running) await untilStored(one, published.length, WAIT_MS);
-      };
-      const kill = async (daemon: RunningArchive) => {
-        daemon.kill('SIGKILL');
-        await daemon.ended;
-      };
+  test('one is the standby of the other: each is killed in turn, nothing is missing, and both wrote the same records', async () => {
+    const node = await startNode();
+    const { options, env } = await s3Environment(s3);
+    const settings = { ...env, HOLDFAST_FINALITY: 'depth:2', HOLDFAST_START_HEIGHT: '1' };
+    const folders = [temporaryFolder(), temporaryFolder()] as const;
+    const setupOf = (which: 0 | 1) => ({ dataDir: folders[which], node, env: settings });
+    const published: Published[] = [];
+    const round = async (label: string, running: readonly RunningArchive[]) => {
+      published.push(...publish(node, label, 6));
+      node.mine(3);
+      for (const one of running) await untilStored(one, published.length);
+    };
+    const kill = async (daemon: RunningArchive) => {
+      daemon.kill('SIGKILL');
+      await daemon.ended;
+    };
 
-      const first = await startArchive(setupOf(0));
-      const second = await startArchive(setupOf(1));
-      await round('both', [first, second]);
-      await kill(first);
-      await round('without the first', [second]);
-      const firstAgain = await startArchiveHere(setupOf(0));
-      await untilStored(firstAgain, published.length, WAIT_MS);
-      await kill(second);
-      await round('without the second', [firstAgain]);
-      const secondAgain = await startArchiveHere(setupOf(1));
-      await untilStored(secondAgain, published.length, WAIT_MS);
-      await round('both again', [firstAgain, secondAgain]);
+    const first = await startArchive(setupOf(0));
+    const second = await startArchive(setupOf(1));
+    await round('both', [first, second]);
+    await kill(first);
+    await round('without the first', [second]);
+    const firstAgain = await startArchiveHere(setupOf(0));
+    await untilStored(firstAgain, published.length);
+    await kill(second);
+    await round('without the second', [firstAgain]);
+    const secondAgain = await startArchiveHere(setupOf(1));
+    await untilStored(secondAgain, published.length);
+    await round('both again', [firstAgain, secondAgain]);
 
-      for (const one of [firstAgain, secondAgain]) {
-        await untilDrained(one, ['s3'], WAIT_MS);
-        await expectAll(one, published);
-        const { conditions } = await one.client.status();
-        expect(conditions.map(({ code }) => code)).not.toContain('archive/damaged-copy');
-      }
-      const together = await eventually(async () => {
-        const records = await recordsIn(options);
-        expect(records.size).toBe(published.length);
-        return records;
-      }, WAIT_MS);
+    for (const one of [firstAgain, secondAgain]) {
+      await untilDrained(one, ['s3'], WAIT_MS);
+      await expectAll(one, published);
+      const { conditions } = await one.client.status();
+      expect(conditions.map(({ code }) => code)).not.toContain('archive/damaged-copy');
+    }
+    const together = await eventually(async () => {
+      const records = await recordsIn(options);
+      expect(records.size).toBe(published.length);
+      return records;
+    });
 
-      // One alone, on a bucket of its own, writes the very same bytes.
-      const alone = await s3Environment(s3);
-      const third = await startArchiveHere({
-        dataDir: temporaryFolder(),
-        node,
-        env: { ...settings, HOLDFAST_S3_BUCKET: alone.options.bucket },
-      });
-      await untilStored(third, published.length, WAIT_MS);
-      await eventually(async () => expect(await recordsIn(alone.options)).toEqual(together), WAIT_MS);
-    },
-    TEST_MS,
-  );
+    // One alone, on a bucket of its own, writes the very same bytes.
+    const alone = await s3Environment(s3);
+    const third = await startArchiveHere({
+      dataDir: temporaryFolder(),
+      node,
+      env: { ...settings, HOLDFAST_S3_BUCKET: alone.options.bucket },
+    });
+    await untilStored(third, published.length);
+    await eventually(async () => expect(await recordsIn(alone.options)).toEqual(together));
+  });
 });

@@ -20,7 +20,6 @@ import { eventually } from '../eventually.ts';
 import { HoldfastProcess } from '../holdfast-process.ts';
 import { type RunningReader, startReader, startReaderHere } from './reader-process.ts';
 
-const TEST_MS = 90_000;
 const ABSENT = 'ab'.repeat(32);
 const PROOFS = z.object({ records: z.array(z.unknown()) });
 
@@ -192,39 +191,35 @@ describeWithServers('holdfast serve, on real backends', () => {
     }
   });
 
-  test(
-    'a blob that an operator withholds is 451, also where it was served before, until it is revoked',
-    async () => {
-      const [, , blob] = published;
-      const record = {
-        format: 1,
-        hashType: 'keccak256',
-        versionHash: blob?.versionHash,
-        reason: 'an order',
-        at: '2026-01-01T00:00:00.000Z',
-      };
-      const path = parseRecordPath(`audit/someone/withheld/keccak256/${blob?.versionHash}.json`);
-      expect((await reader.client.blob(blob?.versionHash ?? '')).status).toBe(200);
-      await withStore(async (store) => {
-        await store.put({ path, text: JSON.stringify({ ...record, revokedAt: null }) }, 'replace', NEVER);
-        await eventually(async () => {
-          const { status, body } = await reader.client.blob(blob?.versionHash ?? '');
-          expect([status, body.includes('an order')]).toEqual([451, false]);
-        });
-        const ofBlob = `/v1/blobs/${blob?.versionHash}`;
-        for (const taken of [`/vh/${blob?.versionHash}`, `${ofBlob}/proof`, `${ofBlob}/record`]) {
-          expect([taken, (await reader.client.get(taken)).status]).toEqual([taken, 451]);
-        }
-        await store.put(
-          { path, text: JSON.stringify({ ...record, revokedAt: '2026-01-02T00:00:00.000Z' }) },
-          'replace',
-          NEVER,
-        );
-        await eventually(async () => expect((await reader.client.blob(blob?.versionHash ?? '')).status).toBe(200));
+  test('a blob that an operator withholds is 451, also where it was served before, until it is revoked', async () => {
+    const [, , blob] = published;
+    const record = {
+      format: 1,
+      hashType: 'keccak256',
+      versionHash: blob?.versionHash,
+      reason: 'an order',
+      at: '2026-01-01T00:00:00.000Z',
+    };
+    const path = parseRecordPath(`audit/someone/withheld/keccak256/${blob?.versionHash}.json`);
+    expect((await reader.client.blob(blob?.versionHash ?? '')).status).toBe(200);
+    await withStore(async (store) => {
+      await store.put({ path, text: JSON.stringify({ ...record, revokedAt: null }) }, 'replace', NEVER);
+      await eventually(async () => {
+        const { status, body } = await reader.client.blob(blob?.versionHash ?? '');
+        expect([status, body.includes('an order')]).toEqual([451, false]);
       });
-    },
-    TEST_MS,
-  );
+      const ofBlob = `/v1/blobs/${blob?.versionHash}`;
+      for (const taken of [`/vh/${blob?.versionHash}`, `${ofBlob}/proof`, `${ofBlob}/record`]) {
+        expect([taken, (await reader.client.get(taken)).status]).toEqual([taken, 451]);
+      }
+      await store.put(
+        { path, text: JSON.stringify({ ...record, revokedAt: '2026-01-02T00:00:00.000Z' }) },
+        'replace',
+        NEVER,
+      );
+      await eventually(async () => expect((await reader.client.blob(blob?.versionHash ?? '')).status).toBe(200));
+    });
+  });
 
   test('a damaged object is passed over for another backend, and never given out where there is none', async () => {
     const [, , , blob] = published;
@@ -253,30 +248,26 @@ describeWithServers('holdfast serve, on real backends', () => {
     expect((await second.ended).code).toBe(143);
   });
 
-  test(
-    'a backend that is gone: the other answers, and readiness says which',
-    async () => {
-      const ready = await reader.client.readiness();
-      expect([ready.status, ready.conditions]).toEqual([200, []]);
-      const lone = await startReaderHere({ ...s3Only });
-      await s3.kill();
-      const last = published.at(-1);
-      if (last === undefined) throw new Error('no blob');
-      expect((await reader.client.blob(last.versionHash)).body.equals(bytesOf(last))).toBe(true);
-      expect(await lone.client.problem(`/v1/blobs/${last.versionHash}`)).toMatchObject({ status: 503 });
-      await eventually(async () => {
-        const now = await lone.client.readiness();
-        expect([now.status, now.conditions[0]?.code]).toEqual([503, 'storage/unreachable']);
-      }, 40_000);
-      expect((await reader.client.readiness()).status).toBe(200);
-      // A reader that starts now cannot know what it may not serve.
-      const late = await startReaderHere(both);
-      expect((await late.client.blob(last.versionHash)).status).toBe(503);
-      await s3.resume();
-      await eventually(async () => expect((await late.client.blob(last.versionHash)).status).toBe(200), 40_000);
-    },
-    TEST_MS,
-  );
+  test('a backend that is gone: the other answers, and readiness says which', async () => {
+    const ready = await reader.client.readiness();
+    expect([ready.status, ready.conditions]).toEqual([200, []]);
+    const lone = await startReaderHere({ ...s3Only });
+    await s3.kill();
+    const last = published.at(-1);
+    if (last === undefined) throw new Error('no blob');
+    expect((await reader.client.blob(last.versionHash)).body.equals(bytesOf(last))).toBe(true);
+    expect(await lone.client.problem(`/v1/blobs/${last.versionHash}`)).toMatchObject({ status: 503 });
+    await eventually(async () => {
+      const now = await lone.client.readiness();
+      expect([now.status, now.conditions[0]?.code]).toEqual([503, 'storage/unreachable']);
+    });
+    expect((await reader.client.readiness()).status).toBe(200);
+    // A reader that starts now cannot know what it may not serve.
+    const late = await startReaderHere(both);
+    expect((await late.client.blob(last.versionHash)).status).toBe(503);
+    await s3.resume();
+    await eventually(async () => expect((await late.client.blob(last.versionHash)).status).toBe(200));
+  });
 
   test('IPFS alone wants a list of what is withheld, and honours it', async () => {
     const refused = await new HoldfastProcess(['serve'], { env: ipfsEnvironment(kubo) }).ended;

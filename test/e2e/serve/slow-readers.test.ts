@@ -28,7 +28,7 @@ async function bucketOf(count: number): Promise<{ bucket: LyingServer; hashes: s
   node.mine(2);
   const env = { ...bucket.environment, HOLDFAST_LOCAL_MODE: 'cache' };
   const archiver = await startArchive({ dataDir: temporaryFolder(), node, env });
-  await untilStored(archiver, count, 60_000);
+  await untilStored(archiver, count);
   archiver.kill('SIGTERM');
   await archiver.ended;
   return { bucket, hashes };
@@ -75,5 +75,4 @@ testWithSlowReaders(
     );
     expect(most - before).toBeLessThan(MAX_MORE_BYTES);
   },
-  180_000,
 );

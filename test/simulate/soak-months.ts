@@ -32,10 +32,7 @@ const [days = 182, seed = 1] = process.argv.slice(2).map(Number);
 const WEEK_DAYS = 7;
 /** More each week is a leak. */
 const MAX_BYTES_A_WEEK = 32_768;
-/**
- * More each week is a leak. About a quarter of a MiB a week is none: SQLite keeps pages of a catalog that grows, up to a limit, and
- * each buffer of the world has a head.
- */
+/** The same for native memory. It grows by SQLite's pages of a catalog that grows, up to a limit, and by heads of the world's buffers. */
 const MAX_NATIVE_BYTES_A_WEEK = 524_288;
 /** Owners whose growth is told, the largest first. */
 const MAX_OWNERS_TOLD = 8;

@@ -99,11 +99,11 @@ describeInBrowser('the page of the assembled daemon on an emulated node', () => 
     await watched.is('live');
     const input = watched.page.locator('#look-up-input');
     const message = watched.page.locator('#look-up-message');
-    await watched.type('ab'.repeat(32));
+    await input.fill('ab'.repeat(32));
     await input.press('Enter');
     await message.getByText('There is no blob with version hash').waitFor();
     for (const nonsense of ['xyz', `${'ab'.repeat(32)}0`, '../../admin', '<b>', '01'.repeat(40)]) {
-      await watched.type(nonsense);
+      await input.fill(nonsense);
       await input.press('Enter');
       await watched.page.locator('#look-up-input[aria-invalid="true"]').waitFor();
       expect(await message.innerText()).toContain('must be 64 hex characters');

@@ -42,7 +42,7 @@ describeInBrowser('the explorer', () => {
     const { watched, first, second, height } = await explored();
     const { page } = watched;
     const result = page.locator('#look-up-result');
-    await watched.type(String(height));
+    await page.locator('#look-up-input').fill(String(height));
     await page.keyboard.press('Enter');
     await result.getByText('Blobs of this block').waitFor();
     expect(new URL(page.url()).hash).toBe(`#/${height}`);
@@ -84,7 +84,7 @@ describeInBrowser('the explorer', () => {
       [`tx/${'ab'.repeat(32)}`, 'No block that was walked has a transaction'],
       ['block/ab', 'must be 64 hex characters'],
     ] as const) {
-      await watched.type(text);
+      await watched.page.locator('#look-up-input').fill(text);
       await watched.page.keyboard.press('Enter');
       await message.getByText(says).waitFor();
     }

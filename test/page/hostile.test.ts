@@ -103,7 +103,7 @@ describeInBrowser('hostile data', () => {
       [200, '<html>', 'JSON'],
     ] as const) {
       await page.route('**/v1/**', (route) => route.fulfill({ status, body }));
-      await watched.type('ab'.repeat(32));
+      await page.locator('#look-up-input').fill('ab'.repeat(32));
       await page.getByRole('button', { name: 'Look up' }).click();
       await message.getByText(says).waitFor();
       await page.unroute('**/v1/**');

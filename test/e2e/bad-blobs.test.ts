@@ -10,9 +10,9 @@ import { eventually } from './eventually.ts';
 
 const GIB = 1_073_741_824;
 
-/** Faults of one blob, the code that its record then shows, and what it says. */
+/** Faults of one blob, the code that its record then shows, and what it says: also after its block was read. */
 const FAULTS: readonly (readonly [name: string, fault: FaultRule['fault'], code: string, says: RegExp])[] = [
-  ['wrong bytes', { kind: 'wrong-bytes' }, 'archive/wrong-bytes', /neither by keccak256 nor by blake2s256/],
+  ['wrong bytes', { kind: 'wrong-bytes' }, 'archive/wrong-bytes', /hash to it (neither|not) by keccak256/],
   ['too many bytes', { kind: 'wrong-size', byBytes: 1 }, 'node/wrong-blob', /sends \d+/],
   ['too few bytes', { kind: 'wrong-size', byBytes: -1 }, 'node/wrong-blob', /sends \d+/],
   ['an odd number of digits', { kind: 'odd-hex' }, 'node/malformed-answer', /not hex/],

@@ -1,5 +1,6 @@
 import { createDevnode, type Devnode, type DevnodeOptions } from '../../src/devnode/index.ts';
 import { type AtEnd, atEndOfTest } from '../cleanup.ts';
+import { freePort } from '../servers/child-server.ts';
 import { ArchiveClient } from './archive-client.ts';
 import { eventually } from './eventually.ts';
 import { HoldfastHere } from './holdfast-here.ts';
@@ -10,7 +11,8 @@ export const PASSWORD = 'Xk7-never-to-be-seen-9Qz';
 
 /** An emulated node in this process, gone at the end. It mines only when told to. */
 export async function startNode(options: DevnodeOptions = {}, atEnd: AtEnd = atEndOfTest): Promise<Devnode> {
-  const node = await createDevnode({ password: PASSWORD, ...options });
+  // A node that goes away and comes back finds its port free.
+  const node = await createDevnode({ password: PASSWORD, port: await freePort(), ...options });
   atEnd(() => node.close());
   return node;
 }

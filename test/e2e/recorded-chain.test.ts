@@ -8,6 +8,7 @@ import { sampleBytes } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { type RunningArchive, startArchiveHere, startNode, stop, untilStored } from './archive-process.ts';
 import { countGets } from './counted-gets.ts';
+import { eventually } from './eventually.ts';
 import { holdfastHere } from './holdfast-here.ts';
 
 /** Origin: a real node, release 5.1.1 in regtest (test/vectors/chain-5.1.json.gz). Bytes are SHAKE256(label). */
@@ -63,7 +64,7 @@ test('the blobs of a real chain go in, and come out byte for byte under the name
     expect((await client.blob(`0x01${versionhash}`)).body).toHaveLength(size);
   }
   const [keccak] = BLOBS.filter(({ hashType }) => hashType === 'keccak256');
-  expect((await client.blob(`01${keccak?.versionhash}`)).status).toBe(404);
+  await eventually(async () => expect((await client.blob(`01${keccak?.versionhash}`)).status).toBe(404));
 
   const seen: string[] = [];
   for (let after: string | null = ''; after !== null; ) {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { decodeOccurrenceRecord, verifyOccurrence } from '../../src/verify/index.ts';
+import { eventually } from '../e2e/eventually.ts';
 import { Scene } from '../scenario/archive-on-devnode.ts';
 
 const ABSENT = 'ab'.repeat(32);
@@ -96,11 +97,11 @@ describe('the assembled daemon on an emulated node', () => {
     // Nor the transaction that carries it, which no block has yet; an unknown one is absent all the same.
     for (const path of ['/v1/transactions/*', '/v1/transactions/*/data']) {
       expect([path, await statusOf(path, scene.submit().txid)]).toEqual([path, 503]);
-      expect([path, await statusOf(path, ABSENT)]).toEqual([path, 404]);
+      await eventually(async () => expect([path, await statusOf(path, ABSENT)]).toEqual([path, 404]));
     }
     const byTxid = async (txid: string) => (await rpcOf(scene.url)('getnevmblobdata', txid, true)).error?.code;
     expect(await byTxid(scene.submit().txid)).not.toBe(-32602);
-    expect(await byTxid(ABSENT)).toBe(-32602);
+    await eventually(async () => expect(await byTxid(ABSENT)).toBe(-32602));
   });
 
   test('check_vh and lastblock claim what is proven, and nothing while they cannot tell', async () => {

@@ -8,6 +8,7 @@ import { createDevnode, type Devnode, type DevnodeOptions } from '../../src/devn
 import { HURRY, hurry } from '../hurried-time.ts';
 import { realMs, realTimeout } from '../real-time.ts';
 import { sampleBytes } from '../sample-blobs.ts';
+import { freePort } from '../servers/child-server.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 /** A real tenth of a second between two looks at the tip, and half a second between two readings of the list. */
@@ -57,7 +58,13 @@ export class Scene {
   static async create({ node = {}, env = {}, nodes = [], on, time = 'hurried' }: SceneSetup = {}): Promise<Scene> {
     if (time === 'hurried') hurry();
     const devnode =
-      on ?? (await createDevnode({ clock: { nowSeconds: () => 1_790_000_000 }, workload: null, ...node }));
+      on ??
+      (await createDevnode({
+        clock: { nowSeconds: () => 1_790_000_000 },
+        workload: null,
+        port: await freePort(),
+        ...node,
+      }));
     if (on === undefined) onTestFinished(() => devnode.close());
     const urls = [devnode, ...nodes].map(addressOf).join(' ');
     const scene = new Scene(devnode, { HOLDFAST_NODE_URL: urls, ...OFTEN[time], ...env });

@@ -12,6 +12,7 @@ import {
   type ReceiptStatement,
 } from '../../src/verify/index.ts';
 import { cli } from '../cli/cli-in-process.ts';
+import { eventually } from '../e2e/eventually.ts';
 import { fakeSource } from '../reader/fake-source.ts';
 import { sampleBytes } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -92,8 +93,10 @@ test('a blob is submitted, and two of three archives sign that they stored it an
   // The receipt is signed once, and given again as it is.
   const [url = ''] = urls;
   expect(await receiptAt(url, versionHash)).toEqual(await receiptAt(url, versionHash));
-  const absent = await fetch(`${url}/v1/receipts/${'0c'.repeat(32)}`);
-  expect([absent.status, ((await absent.json()) as { code: string }).code]).toEqual([404, 'blob/absent']);
+  await eventually(async () => {
+    const absent = await fetch(`${url}/v1/receipts/${'0c'.repeat(32)}`);
+    expect([absent.status, ((await absent.json()) as { code: string }).code]).toEqual([404, 'blob/absent']);
+  });
 });
 
 const lies: readonly [string, string, (truth: Receipt, liar: TestSigner) => unknown][] = [

@@ -2,13 +2,16 @@ import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { parseTxId, parseVersionHash } from '../../src/core/blob/ids.ts';
 import { createDevnode, type Devnode, type DevnodeOptions } from '../../src/devnode/index.ts';
+import { eventually } from '../e2e/eventually.ts';
 import { HURRY } from '../hurried-time.ts';
 import { readWhole } from '../read-whole.ts';
+import { freePort } from '../servers/child-server.ts';
 import { BLOCK_SECONDS, HOUR_BLOCKS, Scene } from './archive-on-devnode.ts';
 
 /** Same seed, same clock, same submissions: the same chain, byte for byte, until one of them does something else. */
 async function twin(options: DevnodeOptions = {}): Promise<Devnode> {
-  const node = await createDevnode({ clock: { nowSeconds: () => 1_790_000_000 }, workload: null, ...options });
+  const clock = { nowSeconds: () => 1_790_000_000 };
+  const node = await createDevnode({ clock, workload: null, port: await freePort(), ...options });
   onTestFinished(() => node.close());
   return node;
 }
@@ -198,8 +201,8 @@ test('a blob that only a node lists that is not followed is not called absent, a
     expect(await statusOf(`/vh/${nobodys}`)).toBe(status);
     expect(await statusOf(`/v1/transactions/${nobodys}`)).toBe(status);
   };
-  await expectAll(404);
-  expect((await facade(nobodys)).error.code).toBe(-32602);
+  await eventually(() => expectAll(404));
+  await eventually(async () => expect((await facade(nobodys)).error.code).toBe(-32602));
   await other.goAway();
   await expectAll(503);
   expect((await facade(nobodys)).error.code).not.toBe(-32602);
@@ -214,10 +217,10 @@ test('a second node on another chain is ignored', async () => {
   expect(await scene.states(blob?.versionHash ?? '')).toEqual(['final']);
   const theirs = other.submitBlob(new TextEncoder().encode('of another chain'));
   const absent = async () => (await fetch(new URL(`/v1/blobs/${theirs.versionHash}`, scene.url))).status;
-  expect(await absent()).toBe(404);
+  await eventually(async () => expect(await absent()).toBe(404));
   // The other node has no say when it is silent, either.
   await other.goAway();
-  expect(await absent()).toBe(404);
+  await eventually(async () => expect(await absent()).toBe(404));
   await other.comeBack();
   await scene.node.goAway();
   await scene.until('told', () =>

@@ -62,7 +62,7 @@ test('an archiver that says "absent" is not believed while a copy under that nam
   const archiver = await ignorantArchiver();
   const reader = await startReaderHere({ ...bucket.environment, HOLDFAST_ARCHIVER_URL: archiver.client.url });
   await eventually(async () => expect((await reader.client.blob(hash)).status).toBe(200));
-  expect((await reader.client.get(`/v1/blobs/${ABSENT}`)).status).toBe(404);
+  await eventually(async () => expect((await reader.client.get(`/v1/blobs/${ABSENT}`)).status).toBe(404));
   for (const lie of ['corrupt', '500'] as const) {
     bucket.lie = lie;
     const { status } = await reader.client.get(`/v1/blobs/${hash}`);

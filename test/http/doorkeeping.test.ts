@@ -13,7 +13,7 @@ import { eventually } from '../e2e/eventually.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { FakeArchiveView } from './fake-archive-view.ts';
 import { FakeChainView } from './fake-chain-view.ts';
-import { injectable, running } from './harness.ts';
+import { injectable, running, STOPPED_CLOCK } from './harness.ts';
 import { get, RawClient } from './raw-client.ts';
 import { heldRead, unreadable, viewWith } from './served-blob.ts';
 
@@ -114,7 +114,8 @@ describe('the limits of one client', () => {
   });
 
   test('429 says when to come back, and health is never refused', async () => {
-    const { inject } = injectable(new FakeArchiveView(), new FakeChainView(), { limits: { ratePerSecond: 1 } });
+    const given = { limits: { ratePerSecond: 1 }, clock: STOPPED_CLOCK };
+    const { inject } = injectable(new FakeArchiveView(), new FakeChainView(), given);
     await inject('/v1/status');
     await inject('/v1/status');
     const refused = await inject('/v1/status');
@@ -138,7 +139,7 @@ describe('the limits of one client', () => {
     };
 
     test('are answered to a client that has used up what it may ask', async () => {
-      const { inject } = watched({ limits: { ratePerSecond: 1 } });
+      const { inject } = watched({ limits: { ratePerSecond: 1 }, clock: STOPPED_CLOCK });
       for (const status of [200, 200, 429]) expect((await inject('/v1/status')).statusCode).toBe(status);
       expect(await statuses(inject)).toEqual([200, 200, 200]);
     });
@@ -172,7 +173,7 @@ describe('the limits of one client', () => {
 
     test('count where the token is missing that metrics take', async () => {
       const readTokens = TokenList.parse(LINE, 'f');
-      const { inject } = watched({ limits: { ratePerSecond: 1 }, readTokens });
+      const { inject } = watched({ limits: { ratePerSecond: 1 }, clock: STOPPED_CLOCK, readTokens });
       for (const status of [401, 401, 429]) expect((await inject('/metrics')).statusCode).toBe(status);
       expect(await statuses(inject, { authorization: `Bearer ${TOKEN}` })).toEqual([200, 200, 200]);
     });
@@ -194,7 +195,8 @@ describe('the limits of one client', () => {
     ],
     ['a page counts as its records', { method: 'GET', url: '/v1/blobs?limit=400' }],
   ] as const)('%s', async (_what, costly) => {
-    const { inject } = injectable(new FakeArchiveView(), new FakeChainView(), { limits: { ratePerSecond: 10 } });
+    const given = { limits: { ratePerSecond: 10 }, clock: STOPPED_CLOCK };
+    const { inject } = injectable(new FakeArchiveView(), new FakeChainView(), given);
     expect((await inject(costly)).statusCode).toBe(200);
     const refused = await inject('/v1/status');
     expect([refused.statusCode, Number(refused.headers['retry-after'])]).toEqual([
@@ -205,10 +207,10 @@ describe('the limits of one client', () => {
   });
 
   test('behind a proxy that is believed, each client has limits of its own; what others say is not heard', async () => {
-    const limits = { ratePerSecond: 1 };
+    const given = { limits: { ratePerSecond: 1 }, clock: STOPPED_CLOCK };
     const from = (client: string) => ({ url: '/v1/status', headers: { 'x-forwarded-for': client } });
-    const trusting = injectable(new FakeArchiveView(), new FakeChainView(), { limits, trustProxy: 1 }).inject;
-    const wary = injectable(new FakeArchiveView(), new FakeChainView(), { limits, trustProxy: null }).inject;
+    const trusting = injectable(new FakeArchiveView(), new FakeChainView(), { ...given, trustProxy: 1 }).inject;
+    const wary = injectable(new FakeArchiveView(), new FakeChainView(), { ...given, trustProxy: null }).inject;
     const statuses = async (inject: typeof wary) => {
       const answers = [];
       for (const client of ['1.1.1.1', '2.2.2.2', '3.3.3.3', '9.9.9.9, 4.4.4.4'])

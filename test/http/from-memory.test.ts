@@ -5,7 +5,7 @@ import { declareHttpMetrics } from '../../src/http/metrics.ts';
 import { TokenList } from '../../src/http/token-list.ts';
 import { blobOf, bytesOf, FakeArchiveView, hugeBlob } from './fake-archive-view.ts';
 import { FakeChainView } from './fake-chain-view.ts';
-import { archiveRoutes, running, type TestOptions, testOptions } from './harness.ts';
+import { archiveRoutes, running, STOPPED_CLOCK, type TestOptions, testOptions } from './harness.ts';
 import { get as getOf, RawClient } from './raw-client.ts';
 
 const BLOB = blobOf(bytesOf(1_024));
@@ -48,7 +48,7 @@ test('ranges, conditions and HEAD are answered as ever, from memory too', async 
 });
 
 test('answers from memory count towards the rate of their client', async () => {
-  const { get } = await cached({ limits: { ratePerSecond: 1 } });
+  const { get } = await cached({ limits: { ratePerSecond: 1 }, clock: STOPPED_CLOCK });
   const statuses = [];
   for (let round = 0; round < 4; round += 1) statuses.push((await get()).status);
   expect(statuses).toEqual([200, 200, 429, 429]);

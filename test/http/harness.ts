@@ -60,6 +60,9 @@ export interface TestOptions extends HttpOptions {
   readonly admin?: AdminView;
 }
 
+/** A clock that stands: a client gets nothing of its limits back, however long the machine takes. */
+export const STOPPED_CLOCK = { ...SYSTEM_CLOCK, steadyMs: () => 0 };
+
 /** Options for a test, and what the server reported. */
 export function testOptions(limits: TestLimits = {}): TestOptions & { readonly reported: ReportedError[] } {
   const reported: ReportedError[] = [];

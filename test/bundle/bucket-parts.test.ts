@@ -32,7 +32,7 @@ async function partsOf(listed: readonly Listed[]): Promise<Part[]> {
     return void response.end(`<?xml version="1.0" encoding="UTF-8"?><ListBucketResult>${words}</ListBucketResult>`);
   });
   const credentials = { accessKeyId: 'key', secretAccessKey: 'secret' };
-  const openBucket = () => S3Bucket.open(s3Options({ bucket: 'some-bucket', endpoint, credentials, timeoutMs: 5_000 }));
+  const openBucket = () => S3Bucket.open(s3Options({ bucket: 'some-bucket', endpoint, credentials }));
   const judge = { isKnown: async () => false, refusal: () => null };
   return await Array.fromAsync(sourceParts('s3=some-bucket', { openBucket, judge, recordsOnly: false }, NEVER));
 }

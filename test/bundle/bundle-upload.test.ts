@@ -12,7 +12,7 @@ const COMPLETED = '<CompleteMultipartUploadResult><ETag>"whole"</ETag></Complete
 
 async function placeAt(endpoint: string, encryption: S3Options['encryption'] = null): Promise<BucketPlace> {
   const credentials = { accessKeyId: 'key', secretAccessKey: 'secret' };
-  const bucket = await S3Bucket.open(s3Options({ bucket: 'b', endpoint, credentials, encryption, timeoutMs: 5_000 }));
+  const bucket = await S3Bucket.open(s3Options({ bucket: 'b', endpoint, credentials, encryption }));
   onTestFinished(() => bucket.close());
   return await BucketPlace.open(bucket, 'a.car', NEVER);
 }

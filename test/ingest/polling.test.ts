@@ -171,7 +171,6 @@ test('a name that leaves the list is announced to those who wait for it', async 
 
 describe('a name that the last reading of the list did not have', () => {
   async function quietScene() {
-    hurry();
     const scene = await archiveScene({ sweepMs: 600_000 });
     scene.start();
     const unknown = { versionHash: sampleBlob('unknown', 1).versionHash, hashType: null };

@@ -1,12 +1,13 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ContentEntry } from '../../src/catalog/content-table.ts';
 import { blobScrub } from '../../src/replication/checked-blobs.ts';
 import { localHolding } from '../../src/replication/holding.ts';
 import { StorageError, storageFault } from '../../src/storage/errors.ts';
 import type { VerifiedBlob } from '../../src/verify/verified-blob.ts';
+import { eventually } from '../e2e/eventually.ts';
 import { NEVER, sampleBlob } from '../sample-blobs.ts';
 import { rotPage } from '../storage/local/rot.ts';
 import { MemoryBackend } from './memory-backend.ts';
@@ -165,7 +166,7 @@ test('rows that are gone with a damaged file are claimed no more, also when a cr
   const gone = SMALL.length - taken;
   expect(gone).toBeGreaterThan(0);
   again.start();
-  await vi.waitFor(() => expect(again.damage.found.get('local')).toBe(gone), { timeout: 10_000 });
+  await eventually(() => expect(again.damage.found.get('local')).toBe(gone));
 });
 
 describe.each(['keep', 'cache'] as const)('a blob that the local disk refuses, in a %s', (mode) => {

@@ -13,6 +13,7 @@ import { UNMINED_KEPT_SECONDS, UnminedExpiry } from '../../src/replication/unmin
 import type { VerifiedBlob } from '../../src/verify/verified-blob.ts';
 import { Activity } from '../../src/view/activity.ts';
 import { openCatalog, sighting, spooled } from '../catalog/catalog-in-folder.ts';
+import { eventually } from '../e2e/eventually.ts';
 import { NEVER, nameOf, sampleBlob } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { MemoryBackend, refusal } from './memory-backend.ts';
@@ -171,7 +172,7 @@ test('an old blob that no block has is evicted as soon as the list names it no m
   isListed = false;
   changes.notify();
   // The loop looks again by itself after half a minute.
-  await expect.poll(() => store.stat(blob, NEVER), { timeout: 15_000 }).toBeNull();
+  await eventually(async () => expect(await store.stat(blob, NEVER)).toBeNull());
   stopping.abort();
   await running;
 });

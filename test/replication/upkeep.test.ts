@@ -6,6 +6,7 @@ import { Upkeep } from '../../src/replication/upkeep.ts';
 import { upkeepJobs } from '../../src/replication/upkeep-jobs.ts';
 import { customPath } from '../../src/storage/object-store.ts';
 import { fault } from '../../src/storage/probe.ts';
+import { eventually } from '../e2e/eventually.ts';
 import { NEVER, nameOf, sampleBlob, sampleBytes } from '../sample-blobs.ts';
 import { customName } from '../storage/custom-conformance.ts';
 import { keyOf, MemoryBackend, refusal } from './memory-backend.ts';
@@ -98,7 +99,7 @@ describe('check', () => {
     // The last copy is not given before the first one is back: as on a machine that has much to do.
     s3.before = async (operation, name) => {
       if (operation !== 'get' || name === null || keyOf(name) !== keyOf(LAST)) return;
-      await vi.waitFor(() => expect(catalog.replicas.damagedCount('s3')).toBe(0), { timeout: 10_000 });
+      await eventually(() => expect(catalog.replicas.damagedCount('s3')).toBe(0));
     };
     expect(await job('check', { subset: { index: 1, of: 1 }, backend: 's3' })).toMatchObject({
       exitCode: 3,
@@ -196,7 +197,7 @@ describe('rebuild', () => {
     await isHeld.promise;
     const stopping = new AbortController();
     const adopting = catalogRebuild.adoptBackends(stopping.signal);
-    await vi.waitFor(() => expect(conditions.has('rebuild')).toBe(true));
+    await eventually(() => expect(conditions.has('rebuild')).toBe(true));
     expect(catalog.isRebuilt()).toBe(false);
     breaking.abort(new Error('the operator ended it'));
     goOn.resolve();

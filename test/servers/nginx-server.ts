@@ -35,6 +35,8 @@ export async function startCachingProxy(behind: string): Promise<CachingProxy> {
     '  access_log off;',
     ...temporary,
     documented()
+      // The archive under test may be starved for longer than the five seconds that one request waits for another's answer.
+      .replace('proxy_cache_lock on;', (line) => `${line} proxy_cache_lock_timeout 120s; proxy_cache_lock_age 120s;`)
       .replace('/var/cache/nginx', join(folder, 'cache'))
       .replace('listen 80;', `listen 127.0.0.1:${port};`)
       .replace('http://archive:8080', behind),

@@ -14,7 +14,7 @@ const CID = blobCid(BLOB).toString();
 async function against(behave: Behaviour, given: Partial<IpfsOptions> = {}) {
   const { endpoint, asked } = await misbehavingServer(behave);
   const apiUrl = endpoint.replace('http://', 'http://user:very-secret@');
-  const store = await IpfsStore.open(ipfsOptions({ apiUrl, timeoutMs: 5_000, ...given }));
+  const store = await IpfsStore.open(ipfsOptions({ apiUrl, ...given }));
   onTestFinished(() => store.close());
   return { store, asked };
 }

@@ -21,7 +21,6 @@ async function storeAt(endpoint: string, given: Partial<S3Options> = {}): Promis
       bucket: 'some-bucket',
       endpoint,
       credentials: { accessKeyId: 'key', secretAccessKey: 'very-secret' },
-      timeoutMs: 5_000,
       ...given,
     }),
   );
@@ -515,7 +514,7 @@ describe('the probe of a bucket says in a sentence that', () => {
     });
     expect(findings.get('clock')).toMatchObject({
       grade: 'warning',
-      sentence: expect.stringMatching(/40[01] s behind/),
+      sentence: expect.stringMatching(/4[0-5]\d s behind/),
     });
   });
 

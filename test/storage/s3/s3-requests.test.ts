@@ -30,9 +30,7 @@ function turning() {
 async function scene(given: Partial<S3Options> = {}) {
   const { behave, turn } = turning();
   const { endpoint, asked } = await misbehavingServer(behave);
-  const store = await S3Store.open(
-    s3Options({ bucket: 'some-bucket', endpoint, credentials: CREDENTIALS, timeoutMs: 5_000, ...given }),
-  );
+  const store = await S3Store.open(s3Options({ bucket: 'some-bucket', endpoint, credentials: CREDENTIALS, ...given }));
   onTestFinished(() => store.close());
   return { store, asked, turn };
 }

@@ -18,7 +18,7 @@ const PLACES = [
   { name: 'the data folder', addresses: ['/data'] },
 ];
 // A gauge may have the digits of a port in its value: a port follows a colon.
-const SECRET = /10\.1\.2|:(8370|9000)\b|minio|bucket|tenant|fe80|10\.9\.9|rogue/;
+const SECRET = /10\.1\.2|:(8370|9000)\b|minio|bucket|tenant|fe80:|10\.9\.9|rogue/;
 const words = publicWords(PLACES);
 
 describe('public words', () => {

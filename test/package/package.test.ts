@@ -24,7 +24,7 @@ import {
 /** The package as another program gets it: packed, installed into an empty project from the registry, compiled and run there. */
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const SLOW_MS = 240_000;
+const SLOW_MS = 900_000;
 const run = promisify(execFile);
 /** A program that is compiled for Node has its types; the package brings none. */
 const NODE_TYPES = ['--types', 'node', '--typeRoots', join(ROOT, 'node_modules/@types')];

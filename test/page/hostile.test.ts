@@ -93,6 +93,8 @@ describeInBrowser('hostile data', () => {
     window.show([windowBlock(7)]);
     const watched = await WatchedPage.open(browser, url);
     const { page } = watched;
+    // While one way of answering stays, taking another back does not end the interception of requests.
+    await page.route('**/never-asked-for', (route) => route.abort());
     await watched.is('live');
     const message = page.locator('#look-up-message');
     const problem = JSON.stringify({ code: 'blob/absent', detail: all, hint: all });

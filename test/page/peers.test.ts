@@ -109,7 +109,11 @@ describeInBrowser('peers and statements on the page', () => {
     const env = { HOLDFAST_START_HEIGHT: '0', HOLDFAST_FINALITY: 'depth:1' };
     const one = await (await Scene.create({ env, time: 'real' })).start();
     one.mine(3, 2);
-    const other = await Scene.create({ on: one.node, env: { ...env, HOLDFAST_PEERS: one.url }, time: 'real' });
+    const other = await Scene.create({
+      on: one.node,
+      env: { ...env, HOLDFAST_PEERS: one.url, HOLDFAST_PEER_SCHEDULE: '0 0 1 1 *' },
+      time: 'real',
+    });
     await other.start();
     for (const scene of [one, other]) {
       await scene.caughtUp();

@@ -58,7 +58,7 @@ describe('an outage of the archive', () => {
     const scene = await Scene.create({ env: { HOLDFAST_START_HEIGHT: '1' } });
     scene.mine(1_000);
     // A slow node lets blocks come between the first commit, of 512 blocks, and the end of the walk.
-    scene.node.faults.add({ fault: { kind: 'latency', ms: 5 }, methods: ['getblock'] });
+    scene.node.faults.add({ fault: { kind: 'latency', ms: 50 }, methods: ['getblock'] });
     await scene.start();
     await scene.until('halfway', () => (scene.archive.status().chain.height ?? 0) > 500);
     scene.mine(1, 1);

@@ -25,7 +25,11 @@ async function archiveBefore(blobs: number, env: Readonly<Record<string, string>
   const elder = await Scene.create({ env });
   await elder.start();
   for (let count = 0; count < blobs; count += 1) elder.submit(300 + count);
-  await elder.until('every listed blob is here', () => elder.archive.status().content.spooled === blobs);
+  const here = () => {
+    const { spooled, stored } = elder.archive.status().content;
+    return spooled + stored === blobs;
+  };
+  await elder.until('every listed blob is here', here);
   elder.node.mine(1, { withoutBytes: true });
   elder.mine(1);
   await elder.caughtUp();

@@ -49,7 +49,9 @@ testWithMounts(
     expect(conditions.map(({ code }) => code)).toContain('storage/unreachable');
     await eventually(async () => expect(await daemon.client.readiness()).toMatchObject({ status: 200 }));
     await expectAll(daemon, published);
-    expect([...healthy.objects.keys()].filter((key) => key.startsWith('blobs/'))).toHaveLength(60);
+    await eventually(() =>
+      expect([...healthy.objects.keys()].filter((key) => key.startsWith('blobs/'))).toHaveLength(60),
+    );
   },
 );
 

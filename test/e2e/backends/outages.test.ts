@@ -93,7 +93,7 @@ describeWithServers('backends that come and go', () => {
     await untilDrained(daemon, ['s3']);
     await expectAll(daemon, published);
     await kubo.resume();
-    await untilStored(daemon, 60, 90_000);
+    await untilStored(daemon, 60);
     await expectAll(daemon, published);
   });
 });

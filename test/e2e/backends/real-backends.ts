@@ -59,7 +59,7 @@ export function ipfsEnvironment(server: KuboServer): Record<string, string> {
 }
 
 /** Waits until no backend has anything left to do. */
-export async function untilDrained({ client }: RunningArchive, backends: readonly string[], timeoutMs = 60_000) {
+export async function untilDrained({ client }: RunningArchive, backends: readonly string[], timeoutMs?: number) {
   await eventually(async () => {
     const { backends: now, content } = await client.status();
     const idle = backends.every((id) => now.some((one) => one.id === id && one.state === 'good' && one.queued === 0));

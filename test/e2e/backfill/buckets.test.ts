@@ -17,6 +17,9 @@ import { s3Environment } from '../backends/real-backends.ts';
 import { eventually } from '../eventually.ts';
 import { backfill, eventsIn, folderOf, type OldBlob, passTime, publishBlocks, startBackfill } from './history.ts';
 
+/** Eight of these are more than a job may send at once: the limit of its bandwidth keeps it at work for half a minute. */
+const SLOW_BYTES = 500_000;
+
 async function fill(options: S3Options, blobs: readonly OldBlob[]): Promise<void> {
   const store = await S3Store.open(options);
   for (const { versionHash, hashType, bytes } of blobs) {
@@ -27,9 +30,9 @@ async function fill(options: S3Options, blobs: readonly OldBlob[]): Promise<void
   await store.close();
 }
 
-async function oldBlobs(label: string): Promise<{ node: Devnode; blobs: OldBlob[]; from: string[] }> {
+async function oldBlobs(label: string, sizeBytes = 200): Promise<{ node: Devnode; blobs: OldBlob[]; from: string[] }> {
   const node = await startNode();
-  const blobs = publishBlocks(node, label, 2, 4);
+  const blobs = publishBlocks(node, label, 2, 4, sizeBytes);
   passTime(node);
   return { node, blobs, from: ['--from-height', String(blobs[0]?.height)] };
 }
@@ -56,7 +59,7 @@ describeWithServers('buckets', () => {
   });
 
   test('serve as the home of a job with an empty folder: proven there, with records; killed, the next job asks the bucket first', async () => {
-    const { node, blobs, from } = await oldBlobs('a job');
+    const { node, blobs, from } = await oldBlobs('a job', SLOW_BYTES);
     const { env, options } = await s3Environment(server);
     const job = { ...env, HOLDFAST_LOCAL_MODE: 'cache' };
     const words = [...from, '--source', `dir=${folderOf(blobs)}`];

@@ -11,7 +11,7 @@ import { type RunningArchive, startArchive, startArchiveHere, startNode, untilSt
 import { expectAll, type Published, publish, s3Environment, untilDrained } from '../backends/real-backends.ts';
 import { eventually } from '../eventually.ts';
 
-const WAIT_MS = 60_000;
+const WAIT_MS = 120_000;
 
 /** Every occurrence record in the bucket, by its path, as a hash of its bytes. */
 async function recordsIn(options: S3Options): Promise<Map<string, string>> {

@@ -11,7 +11,7 @@ import { expectAll, ipfsEnvironment, publish, s3Environment, untilDrained } from
 import { eventually } from '../eventually.ts';
 import { startPrometheus } from './prometheus.ts';
 
-const WAIT_MS = 60_000;
+const WAIT_MS = 120_000;
 
 const describeWithBoth = (name: string, suite: SuiteFactory) =>
   describeWithServers(name, () => describeWithCommand('prometheus', '(scraped)', suite));

@@ -72,7 +72,8 @@ export async function expectAll({ client }: RunningArchive, published: readonly 
   for (const { label, sizeBytes, versionHash } of published) {
     const { status, body } = await client.blob(versionHash);
     if (status !== 200 || !body.equals(sampleBytes(label, sizeBytes))) {
-      throw new Error(`${versionHash} (${label}) came back with ${status} and ${body.length} bytes`);
+      const said = status === 200 ? `${body.length} bytes` : body.toString();
+      throw new Error(`${versionHash} (${label}) came back with ${status}: ${said}`);
     }
   }
 }

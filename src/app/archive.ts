@@ -369,7 +369,7 @@ export class Archive implements ArchiveView {
     // The readers' side.
     const holders = new Holders(store, sites, clock);
     const absence = new Absence({ catalog, holders, poller, lists, catalogRebuild, chain });
-    const files = new ProvenFiles(store, rehash);
+    const files = new ProvenFiles(store, rehash, gate);
     const copiesHeld = new HeldCopies(store.id, copies, damage, cacheFill);
     const bytes = new ArchiveBytes(catalog, files, copiesHeld, custom.places, absence);
     this.reader = new ProvenReader(gate, held, bytes);

@@ -3,16 +3,19 @@ import { StorageError } from '../storage/errors.ts';
 import type { LocalStore } from '../storage/local/local-store.ts';
 import type { RehashRule } from '../verify/verified-blob.ts';
 import type { ProvenFile } from '../view/archive-view.ts';
+import type { Gate } from './gate.ts';
 import { LocalFile } from './local-file.ts';
 
 /** The files of the data folder that can be sent as they are. */
 export class ProvenFiles {
   readonly #store: Pick<LocalStore, 'openFile'>;
   readonly #rehash: RehashRule;
+  readonly #gate: Gate;
 
-  constructor(store: Pick<LocalStore, 'openFile'>, rehash: RehashRule) {
+  constructor(store: Pick<LocalStore, 'openFile'>, rehash: RehashRule, gate: Gate) {
     this.#store = store;
     this.#rehash = rehash;
+    this.#gate = gate;
   }
 
   /** A file that this process has hashed since it last changed; null: find and prove it. */
@@ -23,7 +26,8 @@ export class ProvenFiles {
       const file = await this.#store.openFile(name, signal).catch(faultless);
       if (file === null) continue;
       const identity = file.identity();
-      if (this.#rehash.holds(name, identity)) return new LocalFile(name, file, identity);
+      const isGiven = () => this.#rehash.holds(name, identity) && this.#gate.refusal(name) === null;
+      if (this.#rehash.holds(name, identity)) return new LocalFile(name, file, identity, isGiven);
       file.close();
     }
     return null;

@@ -19,7 +19,7 @@ async function oneFile() {
 test('while one reader has a file hashed for memory, others are given the file', async () => {
   const { copies, entry, store, rehash } = await oneFile();
   const reading = copies.find(entry, NEVER);
-  const file = await new ProvenFiles(store, rehash).open(entry, NEVER);
+  const file = await new ProvenFiles(store, rehash, { refusal: () => null }).open(entry, NEVER);
   file?.close();
   expect(file).not.toBeNull();
   expect((await reading).found?.from).toBe(store.id);

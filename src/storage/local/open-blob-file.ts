@@ -45,6 +45,11 @@ export class OpenBlobFile {
     return { device: dev, inode: ino, sizeBytes: size, mtimeNs, ctimeNs };
   }
 
+  /** Reports whether the file has no name any more: an eviction took it, or another file has its name. */
+  isUnlinked(): boolean {
+    return fstatSync(this.#descriptor).nlink === 0;
+  }
+
   /** Reads into a buffer and returns the number of bytes, smaller than the buffer at the end of the file. */
   read(into: Uint8Array, position: number): Promise<number> {
     this.#reading += 1;

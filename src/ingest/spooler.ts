@@ -19,6 +19,8 @@ export interface WritePath {
   put(blob: VerifiedBlob, signal: AbortSignal, isUnmined: () => boolean): Promise<string>;
   /** A blob that was put here is one that the catalog held already: it may have been evicted meanwhile, or be counted twice. */
   enterAgain(name: ContentName, sizeBytes: number): Promise<void>;
+  /** A backend has taken the blob: bytes of it that a crash left here are in no books, and go. */
+  clearHere(name: ContentName): Promise<void>;
 }
 
 /** Makes verified bytes durable first, and only then says so in the catalog. */
@@ -66,6 +68,7 @@ export class Spooler {
       else this.#catalog.replicas.recordFound(where, [content]);
     }, signal).finally(arrived);
     this.#activity.emit('spooled', { hashType, versionHash, sizeBytes: seen.sizeBytes });
+    if (where !== SPOOL) await this.#path.clearHere(content);
   }
 
   async #record(content: SpooledContent): Promise<void> {

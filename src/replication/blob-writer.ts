@@ -1,5 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import { ArchiveError } from '../core/archive-errors.ts';
+import { messageOf } from '../core/blob/errors.ts';
 import type { ContentName } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { Clock } from '../core/time/clock.ts';
@@ -84,6 +85,16 @@ export class BlobWriter {
   async enterAgain(name: ContentName, sizeBytes: number): Promise<void> {
     const { local, room } = this.#modules;
     await room.enterAgain(name, sizeBytes, async () => (await local.read(name, UNSTOPPED)).kind === 'good');
+  }
+
+  /** Deletes what a crash left here of a blob that a backend has taken. Never throws: the next start finds what the disk keeps. */
+  async clearHere(name: ContentName): Promise<void> {
+    const { room, conditions } = this.#modules;
+    try {
+      await room.deleteUncounted(name);
+    } catch (error) {
+      conditions.note('disk', `bytes that a crash left here were not deleted: ${messageOf(error)}`);
+    }
   }
 
   /** Counts the bytes of the local store again, from the books: copies there were repaired. */

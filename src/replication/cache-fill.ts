@@ -63,7 +63,8 @@ export class CacheFill {
     let isKept = false;
     try {
       await this.#local.store.put(blob, 'create', signal);
-      isKept = await this.#enter(entry);
+      // Bytes that are in no books may be deleted meanwhile: the look at them and their record are not to come apart.
+      isKept = await this.#room.withoutEviction(() => this.#enter(entry));
     } finally {
       this.#room.settle(entry.sizeBytes);
       if (!isKept) this.#room.giveBack(entry.sizeBytes);

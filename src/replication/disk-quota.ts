@@ -150,6 +150,22 @@ export class DiskQuota {
     });
   }
 
+  /**
+   * Deletes bytes in no books: a crash left them, and a backend has the blob, because here was no room for it. They would
+   * lie here uncounted until the next start. Bytes that arrive again are left alone.
+   */
+  async deleteUncounted(name: ContentName): Promise<void> {
+    if (!this.isCache) return;
+    const { catalog, store } = this.#modules;
+    await this.withoutEviction(async () => {
+      const entry = catalog.find(name.versionHash).find(({ hashType }) => hashType === name.hashType);
+      const isInBooks = entry === undefined || catalog.replicas.cached.has(entry);
+      if (isInBooks || catalog.arriving.has(name) || (await store.stat(name, UNSTOPPED)) === null) return;
+      await store.delete(name, UNSTOPPED);
+      this.freed();
+    });
+  }
+
   /** Something that was not counted was deleted: the disk has more room than it had. */
   freed(): void {
     this.#lookedMs = Number.NEGATIVE_INFINITY;

@@ -161,6 +161,29 @@ describe('a cache', () => {
     },
   );
 
+  test('claims no bytes that are deleted between the look at them and their record', async () => {
+    const { replication, copies, catalog, store, entry } = await stored(LARGE);
+    const { room, folder } = replication;
+    expect(await room.relieve(NEVER)).toBe(true);
+    const stopping = new AbortController();
+    const filling = folder.cacheFill.run(stopping.signal);
+    const { found } = await copies.find(LARGE, NEVER);
+    if (found === null) throw new Error('It is nowhere.');
+    const copy = store.copy.bind(store);
+    const looked = Promise.withResolvers<void>();
+    store.copy = async (...given) => {
+      const read = await copy(...given);
+      looked.resolve(room.deleteUncounted(LARGE));
+      return read;
+    };
+    folder.cacheFill.offer(entry(), found.blob);
+    await await looked.promise;
+    stopping.abort();
+    await filling;
+    expect([catalog.replicas.cached.has(entry()), (await store.stat(LARGE, NEVER)) !== null]).toEqual([true, true]);
+    expect(room.cachedBytes).toBe(80_000);
+  });
+
   test('misses nothing of what a rebuild finds elsewhere', async () => {
     const backend = new MemoryBackend('s3');
     backend.blobs.set(keyOf(LARGE), LARGE.bytes);

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { Spooler, type WritePath } from '../../src/ingest/spooler.ts';
+import { ROW_LIMIT_BYTES } from '../../src/storage/local/local-store.ts';
 import type { VerifiedBlob } from '../../src/verify/verified-blob.ts';
 import { NEVER, nameOf, sampleBlob } from '../sample-blobs.ts';
 import { MemoryBackend } from './memory-backend.ts';
@@ -74,11 +75,37 @@ test('a blob is not evicted between its second write and the record of it, and t
       return where;
     },
     enterAgain: (...given) => writer.enterAgain(...given),
+    clearHere: (...given) => writer.clearHere(...given),
   });
   await again(blob);
   expect(isEvicted).toBe(false);
   expect(await books(blob)).toEqual({ inBooks: SIZE, counted: SIZE, isHere: true });
 });
+
+/** A file and a row. */
+test.each([ROW_LIMIT_BYTES + 1, SIZE])(
+  'bytes that a crash left before their row go when a backend takes the blob: %i bytes',
+  async (sizeBytes) => {
+    const backend = new MemoryBackend('s3');
+    const { writer, catalog, conditions, activity, replication, store } = await replicationScene({
+      backends: [backend],
+      budgetBytes: sizeBytes - 1,
+    });
+    await replication.admit(NEVER);
+    const blob = sampleBlob('left by a crash', sizeBytes);
+    await store.put(blob, 'create', NEVER);
+    const spooler = new Spooler(writer, catalog, conditions, activity, SYSTEM_CLOCK);
+    const arrivesToo = catalog.arriving.begin(blob);
+    await spooler.spool(blob, { ...FACTS, sizeBytes }, NEVER);
+    expect(await store.stat(blob, NEVER), 'it may be entered in the books by what brings it again').not.toBeNull();
+    arrivesToo();
+    await spooler.spool(blob, { ...FACTS, sizeBytes }, NEVER);
+    expect(await store.stat(blob, NEVER)).toBeNull();
+    const entries = catalog.find(blob.versionHash);
+    expect(entries.flatMap((one) => catalog.placementsOf(one))).toMatchObject([{ backend: 's3', state: 'good' }]);
+    expect(replication.room.cachedBytes).toBe(0);
+  },
+);
 
 test('a store that keeps everything counts a blob that comes again once', async () => {
   const scene = await replicationScene({ backends: [], mode: 'keep' });

@@ -201,6 +201,7 @@ test('a blob that gets its block while it waits for room is no unmined one any m
       return SPOOL;
     },
     enterAgain: async () => undefined,
+    clearHere: async () => undefined,
   };
   const spooler = new Spooler(path, catalog, conditions, new Activity(), SYSTEM_CLOCK);
   const listed = { ...sighting('', { medianTimeSeconds: LATER }), firstSeenMs: 1, isUnmined: true };
@@ -250,6 +251,7 @@ test('an imported blob is not deleted by an eviction, nor by a sweep, between it
         return where;
       },
       enterAgain: async (...given: Parameters<typeof writer.enterAgain>) => await writer.enterAgain(...given),
+      clearHere: async (...given: Parameters<typeof writer.clearHere>) => await writer.clearHere(...given),
     };
     await new Spooler(path, catalog, conditions, new Activity(), SYSTEM_CLOCK).spool(blob, facts, NEVER);
   };

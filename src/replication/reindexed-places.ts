@@ -41,7 +41,11 @@ export function reindexedFolder(
       catalog.replicas.known(local.id, name, false).some(({ state }) => state !== null);
     const missing = found.filter((one) => !isInBooks(one));
     catalog.recordSpooled(found);
-    // A file of a blob that a backend holds may stay in no books here, and be found at every walk: the next start sweeps it up.
+    // A crash came between the record of an eviction and the deletion, and the sweep leaves alone what this walk has proven.
+    for (const one of missing.filter((name) => !isInBooks(name))) {
+      const entry = catalog.find(one.versionHash).find(({ hashType }) => hashType === one.hashType);
+      if (entry !== undefined) catalog.replicas.cached.recordCached(entry);
+    }
     const came = missing.filter(isInBooks);
     room.takeBack(came.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0));
   };

@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
+import { reindexedFolder } from '../../src/replication/reindexed-places.ts';
 import type { VerifiedBlob } from '../../src/verify/verified-blob.ts';
 import { NEVER, sampleBlob } from '../sample-blobs.ts';
 import { MemoryBackend, refusal } from './memory-backend.ts';
@@ -54,6 +55,24 @@ test('a copy that a crash left outside the catalog is recorded again at the next
   await replication.folder.orphans.run(NEVER);
   expect(await Promise.all(BLOBS.map(isHere))).toEqual(BLOBS.map(isInBooks));
   expect(replication.room.cachedBytes).toBeLessThanOrEqual(BYTES);
+});
+
+test('a copy that a crash left outside the catalog is recorded again where a walk over the folder keeps it from the sweep', async () => {
+  const { catalog, replication, local, damage, isHere, isInBooks } = await fullCache();
+  const [orphan] = BLOBS;
+  if (orphan === undefined) throw new Error('There are eight.');
+  const held = catalog.find(orphan.versionHash).map((entry) => ({ entry, backend: 's3' }));
+  expect(catalog.replicas.cached.recordEvicted(held)).toHaveLength(1);
+  await replication.room.recount();
+  const walk = reindexedFolder(local, catalog, damage, replication.room);
+  expect(await walk.prove(orphan, NEVER)).toBe(orphan.bytes.length);
+  await replication.folder.orphans.run(NEVER);
+  const { hashType, versionHash, bytes } = orphan;
+  walk.record([
+    { hashType, versionHash, sizeBytes: bytes.length, txid: null, medianTimeSeconds: null, firstSeenMs: 1 },
+  ]);
+  expect([await isHere(orphan), isInBooks(orphan)]).toEqual([true, true]);
+  expect(replication.room.cachedBytes).toBe(BYTES);
 });
 
 test('a copy that a crash left outside the catalog, and that the disk does not give, is repaired and gives way in its turn', async () => {

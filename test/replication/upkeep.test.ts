@@ -217,14 +217,15 @@ describe('rebuild', () => {
     expect(replication.room.cachedBytes).toBe(BLOBS.reduce((sum, { bytes }) => sum + bytes.length, 0));
   });
 
-  test('a cache counts no file that stays in no books, however often it finds it', async () => {
+  test('a cache enters the file of a blob that a backend holds, and counts it once, however often it finds it', async () => {
     const { catalog, catalogRebuild, store, replication } = await scene({ budgetBytes: 5_000 });
     const times = { txid: null, medianTimeSeconds: null, firstSeenMs: 1 };
     catalog.replicas.recordFound('s3', [{ ...nameOf(FIRST), sizeBytes: FIRST.bytes.length, ...times }]);
     await store.put(FIRST, 'replace', NEVER);
     await catalogRebuild.readFolder(NEVER);
     await catalogRebuild.readFolder(NEVER);
-    expect([replication.room.cachedBytes, catalog.replicas.cached.localBytes()]).toEqual([0, 0]);
+    const { length } = FIRST.bytes;
+    expect([replication.room.cachedBytes, catalog.replicas.cached.localBytes()]).toEqual([length, length]);
   });
 
   const unreadable = (backend: MemoryBackend) => {

@@ -42,12 +42,12 @@ export class CacheLedger {
 
   /**
    * Records a proven blob that was read elsewhere and is now in the local store. Returns false when the catalog does
-   * not know it any more, or when it was taken down meanwhile.
+   * not know it any more, when it was taken down meanwhile, and when the books have it here: another counts its bytes.
    */
-  recordCached({ sequence }: ContentEntry): boolean {
+  recordCached(entry: ContentEntry): boolean {
     return this.#tables.transaction('record what is cached', () => {
-      if (this.#mayCache.get(sequence) === undefined) return false;
-      this.#tables.placements.put(SPOOL, sequence, 'wanted', null);
+      if (this.#mayCache.get(entry.sequence) === undefined || this.has(entry)) return false;
+      this.#tables.placements.put(SPOOL, entry.sequence, 'wanted', null);
       return true;
     });
   }

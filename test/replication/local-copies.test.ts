@@ -2,6 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { ContentEntry } from '../../src/catalog/content-table.ts';
+import { reindexedFolder } from '../../src/replication/reindexed-places.ts';
 import { warning } from '../../src/storage/probe.ts';
 import type { VerifiedBlob } from '../../src/verify/verified-blob.ts';
 import { NEVER, sampleBlob } from '../sample-blobs.ts';
@@ -160,6 +161,32 @@ describe('a cache', () => {
       expect(replication.room.cachedBytes).toBe(isEntered ? 80_000 : 0);
     },
   );
+
+  test('counts bytes once that a walk over the folder enters while they are read', async () => {
+    const { replication, copies, catalog, store, local, damage, entry } = await stored(LARGE);
+    const { room, folder } = replication;
+    expect(await room.relieve(NEVER)).toBe(true);
+    const walk = reindexedFolder(local, catalog, damage, room);
+    const put = store.put.bind(store);
+    const entered = Promise.withResolvers<void>();
+    store.put = async (...given) => {
+      await put(...given);
+      await walk.prove(LARGE, NEVER);
+      const { hashType, versionHash, sizeBytes } = entry();
+      walk.record([{ hashType, versionHash, sizeBytes, txid: null, medianTimeSeconds: null, firstSeenMs: 1 }]);
+      entered.resolve();
+    };
+    const stopping = new AbortController();
+    const filling = folder.cacheFill.run(stopping.signal);
+    const { found } = await copies.find(LARGE, NEVER);
+    if (found === null) throw new Error('It is nowhere.');
+    folder.cacheFill.offer(entry(), found.blob);
+    await entered.promise;
+    stopping.abort();
+    await filling;
+    expect(catalog.replicas.cached.localBytes()).toBe(80_000);
+    expect(room.cachedBytes).toBe(80_000);
+  });
 
   test('claims no bytes that are deleted between the look at them and their record', async () => {
     const { replication, copies, catalog, store, entry } = await stored(LARGE);

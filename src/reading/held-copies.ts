@@ -19,8 +19,7 @@ export class HeldCopies {
 
   async find(entry: ContentEntry, signal: AbortSignal): Promise<CopySearch> {
     // Memory keeps some of these bytes for as long as readers ask for them: they are hashed now, whatever is known of their file.
-    const search = await this.#copies.findHashed(entry, signal);
-    this.#damage.reportClaimed(entry, search.bad);
+    const search = await this.#damage.searched(entry, () => this.#copies.findHashed(entry, signal));
     if (search.found !== null && search.found.from !== this.#localId) {
       this.#cacheFill.offer(entry, search.found.blob);
     }

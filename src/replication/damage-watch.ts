@@ -79,13 +79,32 @@ export class DamageWatch {
     return (this.#damaged.get(keyOf(backend, name)) ?? this.#forgottenReport) > reports;
   }
 
-  /** Reports only copies that the catalog claims: a backend may still wait for its copy, a cache may have evicted it. */
-  reportClaimed(entry: ContentEntry, bad: readonly { readonly backend: string }[]): void {
-    if (bad.length === 0) return;
-    for (const { backend, state } of this.#catalog.placementsOf(entry)) {
-      const isClaimed = state === 'good' || (backend === SPOOL && state === 'wanted');
-      if (isClaimed && bad.some((copy) => copy.backend === backend)) this.report(backend, entry);
+  /**
+   * Runs a search for a good copy, and reports the bad ones that it met, where the catalog claimed them before and still
+   * does. A backend may wait for its copy, and a cache may have evicted it. What came or was proven during the search is
+   * newer than the look at its place.
+   */
+  async searched<S extends { readonly bad: readonly { readonly backend: string }[] }>(
+    entry: ContentEntry,
+    search: () => Promise<S>,
+  ): Promise<S> {
+    const before = this.#claims(entry);
+    const result = await search();
+    if (result.bad.length === 0) return result;
+    const after = this.#claims(entry);
+    for (const { backend } of result.bad) {
+      const claim = before.get(backend);
+      if (claim !== undefined && claim === after.get(backend)) this.report(backend, entry);
     }
+    return result;
+  }
+
+  /** The backends of which the catalog says that they have the blob, each with the time of its proof. */
+  #claims(entry: ContentEntry): ReadonlyMap<string, number | null> {
+    const claimed = this.#catalog
+      .placementsOf(entry)
+      .filter(({ backend, state }) => state === 'good' || (backend === SPOOL && state === 'wanted'));
+    return new Map(claimed.map(({ backend, verifiedMs }) => [backend, verifiedMs]));
   }
 
   /** Reports whether the catalog says that the copy there is damaged. */

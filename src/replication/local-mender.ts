@@ -89,8 +89,7 @@ export class LocalMender {
     const { copies, writer, local, damage } = this.#modules;
     // A fault of the disk may have passed, or a fetch may have brought the blob again.
     if (await this.#isProven(entry, signal)) return true;
-    const { found, bad } = await copies.find(entry, signal, local.id);
-    damage.reportClaimed(entry, bad);
+    const { found } = await damage.searched(entry, () => copies.find(entry, signal, local.id));
     if (found === null) return false;
     return (await writer.replaceHere(found.blob, signal)) && (await this.#isProven(entry, signal));
   }

@@ -272,8 +272,7 @@ export class Replicator {
   /** `faults`: how many places could not say whether they have it. */
   async #source(entry: ContentEntry, signal: AbortSignal): Promise<{ blob: VerifiedBlob | null; faults: number }> {
     const { copies, site, damage } = this.#modules;
-    const { found, bad, faults } = await copies.find(entry, signal, site.id);
-    damage.reportClaimed(entry, bad);
+    const { found, faults } = await damage.searched(entry, () => copies.find(entry, signal, site.id));
     return { blob: found?.blob ?? null, faults: faults.length };
   }
 

@@ -33,9 +33,8 @@ describe.each(['keep', 'cache'] as const)('a damaged copy in a local store that 
       mode,
     });
     writeFileSync(path, 'spoilt');
-    const { found, bad } = await copies.find(LARGE, NEVER);
+    const { found } = await damage.searched(entry(), () => copies.find(LARGE, NEVER));
     expect(found?.from).toBe('s3');
-    damage.reportClaimed(entry(), bad);
     expect(catalog.placementsOf(entry())).toContainEqual(
       expect.objectContaining({ backend: 'local', state: 'damaged' }),
     );
@@ -65,7 +64,7 @@ test('bytes that came wrong once from a good disk are not called damaged', async
 test('a copy that could not be replaced in place keeps its room in the books', async () => {
   const { replication, copies, damage, store, entry, path } = await stored(LARGE, { mode: 'cache' });
   writeFileSync(path, 'spoilt');
-  damage.reportClaimed(entry(), (await copies.find(LARGE, NEVER)).bad);
+  await damage.searched(entry(), () => copies.find(LARGE, NEVER));
   expect(replication.room.cachedBytes).toBe(80_000);
   const { keep } = store;
   store.keep = async () => {
@@ -123,8 +122,7 @@ describe('a cache', () => {
     const stopping = new AbortController();
     const filling = folder.cacheFill.run(stopping.signal);
     writeFileSync(path, 'spoilt');
-    const { found, bad } = await copies.find(LARGE, NEVER);
-    damage.reportClaimed(entry(), bad);
+    const { found } = await damage.searched(entry(), () => copies.find(LARGE, NEVER));
     if (found === null) throw new Error('It is nowhere.');
     folder.cacheFill.offer(entry(), found.blob);
     expect(await folder.mender.mendSome(NEVER)).toBe(true);
@@ -209,6 +207,21 @@ describe('a cache', () => {
     await filling;
     expect([catalog.replicas.cached.has(entry()), (await store.stat(LARGE, NEVER)) !== null]).toEqual([true, true]);
     expect(room.cachedBytes).toBe(80_000);
+  });
+
+  test('calls no copy damaged that came after the look for it', async () => {
+    const { replication, copies, catalog, store, damage, conditions, entry } = await stored(LARGE);
+    expect(await replication.room.relieve(NEVER)).toBe(true);
+    const { bad } = await damage.searched(entry(), async () => {
+      const search = await copies.find(LARGE, NEVER);
+      if (search.found === null) throw new Error('It is nowhere.');
+      await store.put(search.found.blob, 'create', NEVER);
+      expect(catalog.replicas.cached.recordCached(entry())).toBe(true);
+      return search;
+    });
+    expect(bad).toEqual([{ backend: 'local', kind: 'missing' }]);
+    expect(catalog.replicas.cached.has(entry())).toBe(true);
+    expect([catalog.replicas.damagedCount('local'), conditions.has('damage')]).toEqual([0, false]);
   });
 
   test('misses nothing of what a rebuild finds elsewhere', async () => {

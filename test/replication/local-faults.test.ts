@@ -49,9 +49,8 @@ describe('a file that the local disk has and does not give', () => {
   test('is damaged while the disk gives others; it is repaired from the good copy, and the bad file is moved aside', async () => {
     const made = await stored(LARGE);
     makeUnreadable(made.pathOf(BAD));
-    const { found, bad } = await made.copies.find(BAD, NEVER);
+    const { found, bad } = await made.damage.searched(made.entryOf(BAD), () => made.copies.find(BAD, NEVER));
     expect([found?.from, bad]).toEqual(['s3', [{ backend: 'local', kind: 'damaged' }]]);
-    made.damage.reportClaimed(made.entryOf(BAD), bad);
     expect(made.stateAt('local', BAD)).toBe('damaged');
     await made.replication.folder.mender.mendSome(NEVER);
     expect(made.stateAt('local', BAD)).toBe('good');

@@ -218,9 +218,7 @@ async function openArchive(options: DaemonOptions, metrics: MetricsRegistry, clo
   );
   logActivity(archive.activity, log.child({ room: 'archive' }));
   const nodeNames = opened.map(({ name }) => name);
-  const peerNames = peers.map(({ called, address }, index) => {
-    return { name: called ?? `peer-${index + 1}`, addresses: [address] };
-  });
+  const peerNames = peers.map((peer, index) => peer.publicPlace(`peer-${index + 1}`));
   return { folder, archive, node, nodeNames, peerNames, catalog, backends, live, conditions, archiverId };
 }
 

@@ -56,15 +56,17 @@ export class Peer {
     return this.#verifiedSource.name;
   }
 
-  /** Name that the operator gave it; null: none. */
-  get called(): string | null {
-    return this.#modules.called;
-  }
-
-  /** Address, bucket or path, as messages can give it. */
-  get address(): string {
-    const { name } = this.#verifiedSource;
-    return name.slice(name.indexOf(' ') + 1);
+  /**
+   * The public name, and what messages can give in its place. The name of a bucket may be any word, as `blobs` or
+   * `holdfast`, so it counts only behind its kind.
+   */
+  publicPlace(unnamed: string): { readonly name: string; readonly addresses: readonly string[] } {
+    const name = this.#modules.called ?? unnamed;
+    const { sourceName } = this;
+    const kind = sourceName.slice(0, sourceName.indexOf(' '));
+    const address = sourceName.slice(kind.length + 1);
+    if (address.startsWith('/') || URL.canParse(address)) return { name, addresses: [address] };
+    return { name: `${kind} ${name}`, addresses: [sourceName] };
   }
 
   get status(): PeerStatus {

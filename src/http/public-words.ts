@@ -53,10 +53,13 @@ export function publicWords(places: readonly NamedPlace[]): PublicWords {
   };
 }
 
-/** The folder `/data` is not the end of `/v1/transactions/…/data`, nor the beginning of `/database`. */
+/**
+ * The folder `/data` is not the end of `/v1/transactions/…/data`, nor the beginning of `/database`. No other place is the
+ * beginning of a longer word either.
+ */
 function asPlace(address: string): RegExp {
   const literal = address.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
-  return new RegExp(address.startsWith('/') ? `(?<![\\w./}…])${literal}(?![\\w-])` : literal, 'g');
+  return new RegExp(`${address.startsWith('/') ? '(?<![\\w./}…])' : ''}${literal}(?![\\w-])`, 'g');
 }
 
 /** An address is said whole, and by its host and port alone where a connection fails. */

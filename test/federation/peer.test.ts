@@ -12,13 +12,13 @@ const RIGHT: SourceAnswer = { kind: 'bytes', candidates: [BLOB.bytes] };
 const WRONG: SourceAnswer = { kind: 'bytes', candidates: [new Uint8Array(3)] };
 const MINUTE_MS = 60_000;
 
-function peer(ratePerSecond = 1_000) {
+function peer(ratePerSecond = 1_000, name = 'peer http://peer', called: string | null = 'berlin') {
   const clock = { ms: 0 };
   const log = createLogger('fatal', { write: () => {} });
   const conditions = new ConditionBoard(log, () => clock.ms);
   const scene = { answer: WRONG as SourceAnswer | Error, said: null as unknown, asked: 0 };
   const source = {
-    name: 'peer http://peer',
+    name,
     async find() {
       scene.asked += 1;
       if (scene.answer instanceof Error) throw scene.answer;
@@ -37,7 +37,7 @@ function peer(ratePerSecond = 1_000) {
   const made = new Peer(source, {
     verifier,
     conditions,
-    called: 'berlin',
+    called,
     ratePerSecond,
     clock: { wallMs: () => clock.ms, steadyMs: () => clock.ms },
   });
@@ -123,4 +123,13 @@ test('a peer says whether it answers, whatever it was asked last, and until when
   // Statements about itself take no lie back.
   await asked.question('v1/inventory', NEVER);
   expect([asked.status, codes()]).toMatchObject([{ state: 'good', leftAloneUntil: null }, ['peer/wrong-bytes']]);
+});
+
+test.each([
+  ['peer https://archive.example', null, { name: 'peer-2', addresses: ['https://archive.example'] }],
+  ['folder /mnt/other', 'berlin', { name: 'berlin', addresses: ['/mnt/other'] }],
+  ['s3 blobs/tenant?layout=sentinel', null, { name: 's3 peer-2', addresses: ['s3 blobs/tenant?layout=sentinel'] }],
+  ['s3 holdfast', 'berlin', { name: 's3 berlin', addresses: ['s3 holdfast'] }],
+])('%s, called %s, has a public name for what messages give', (name, called, place) => {
+  expect(peer(1, name, called).peer.publicPlace('peer-2')).toEqual(place);
 });

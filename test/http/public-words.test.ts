@@ -54,6 +54,19 @@ describe('public words', () => {
   });
 });
 
+test('the bucket of a peer is hidden where it is named as a place, and its word stays elsewhere', () => {
+  const wordsOf = (bucket: string) => publicWords([{ name: 's3 peer-1', addresses: [`s3 ${bucket}`] }]);
+  expect(wordsOf('blobs')('s3 blobs does not answer')).toBe('s3 peer-1 does not answer');
+  const answers = [
+    '{"statement":{"kind":"holdfast/receipt","format":1}}',
+    '{"blobs":[],"next":null}',
+    'holdfast_lost_blobs 0',
+  ];
+  for (const answer of answers) {
+    expect(['holdfast', 'blobs', 'lost'].map((bucket) => wordsOf(bucket)(answer))).toEqual([answer, answer, answer]);
+  }
+});
+
 const MESSAGE = `The s3 store at ${BUCKET}/tenant-7 refused; the node ${NODE} too (connect ECONNREFUSED 10.1.2.3:8370).`;
 const BLOB = blobOf(bytesOf(300));
 

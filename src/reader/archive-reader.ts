@@ -1,5 +1,6 @@
 import { messageOf } from '../core/blob/errors.ts';
 import { type NamedHash, parseNamedHash } from '../core/blob/ids.ts';
+import { firstGood } from '../core/first-good.ts';
 import { type BlobHasher, nobleHasher } from '../verify/hasher.ts';
 import type { OccurrenceRecord } from '../verify/occurrence-record.ts';
 import type { ProofDemand } from '../verify/proof-level.ts';
@@ -10,7 +11,6 @@ import { ReaderError, type SourceAnswer } from './errors.ts';
 import { GatewaySource } from './gateway-source.ts';
 import { type BlobPage, type BlobRecord, HoldfastSource, type JsonResult } from './holdfast-source.ts';
 import { NodeSource } from './node-source.ts';
-import { firstOf } from './race.ts';
 import { Reputation } from './reputation.ts';
 import { SentinelSource } from './sentinel-source.ts';
 import { accessTo, type BlobSource, type SourceKind, type SourceOptions } from './source.ts';
@@ -210,7 +210,7 @@ export class ArchiveReader {
     const honest = sorted.filter(({ reputation }) => !reputation.isSuspect);
     const suspect = sorted.filter(({ reputation }) => reputation.isSuspect);
     for (const round of [honest, suspect]) {
-      const found = await firstOf(round.map(attempt), this.#hedgeMs, signal);
+      const found = await firstGood(round.map(attempt), this.#hedgeMs, signal);
       if (found !== null) return found.value;
     }
     return null;

@@ -1,9 +1,9 @@
 import type { ContentName } from '../core/blob/ids.ts';
+import { type Attempt, firstGood } from '../core/first-good.ts';
 import { StorageError } from '../storage/errors.ts';
 import type { VerifiedBlob, Verifier } from '../verify/verified-blob.ts';
 import { type HeldBytes, MEMORY } from '../view/held-bytes.ts';
 import type { BackendHandle, CopyFinding } from './backend-handle.ts';
-import { type Attempt, firstGood } from './first-good.ts';
 import type { LocalCopies } from './local-copies.ts';
 
 /** A place that answered without giving the right bytes. */

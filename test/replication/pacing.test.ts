@@ -1,8 +1,8 @@
 import { setTimeout as elapse } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { firstGood } from '../../src/core/first-good.ts';
 import { Bandwidth } from '../../src/replication/bandwidth.ts';
 import { BREAKER, CircuitBreaker } from '../../src/replication/circuit-breaker.ts';
-import { firstGood } from '../../src/replication/first-good.ts';
 import { NEVER } from '../sample-blobs.ts';
 
 describe('the breaker', () => {
@@ -94,6 +94,29 @@ describe('several places', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     expect(await firstGood([async () => null, async () => 'next'], 10_000, NEVER)).toBe('next');
+  });
+
+  test.each([0, 1, 2, 3])('one that gives something counts, %i turns after another one answered no', async (turns) => {
+    const [begun, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let waiting = 0;
+    const wait = async () => {
+      waiting += 1;
+      if (waiting === 4) begun.resolve();
+      await over.promise;
+    };
+    const no = async () => {
+      await wait();
+      return null;
+    };
+    const yes = async () => {
+      await wait();
+      for (let turn = 0; turn < turns; turn += 1) await null;
+      return 'given';
+    };
+    const found = [firstGood([yes, no], 0, NEVER), firstGood([no, yes], 0, NEVER)];
+    await begun.promise;
+    over.resolve();
+    expect(await Promise.all(found)).toEqual(['given', 'given']);
   });
 
   test('all say no: nothing', async () => {

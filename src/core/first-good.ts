@@ -27,14 +27,21 @@ function race<T>(attempts: readonly Attempt<T>[], hedgeMs: number, signal: Abort
   return new Promise((resolve, reject) => {
     let next = 0;
     let underWay = 0;
+    let isOver = false;
     let timer: NodeJS.Timeout | undefined;
+    const end = () => {
+      isOver = true;
+      clearTimeout(timer);
+    };
     const settle = (found: T | null) => {
       underWay -= 1;
+      // Another attempt may end in the same turn as the one that decided.
+      if (isOver) return;
       if (signal.aborted) {
-        clearTimeout(timer);
+        end();
         reject(signal.reason);
       } else if (found !== null) {
-        clearTimeout(timer);
+        end();
         resolve(found);
       } else if (next < attempts.length) start();
       else if (underWay === 0) resolve(null);
@@ -47,7 +54,7 @@ function race<T>(attempts: readonly Attempt<T>[], hedgeMs: number, signal: Abort
       underWay += 1;
       if (next < attempts.length) timer = setTimeout(start, hedgeMs);
       attempt(signal).then(settle, (error: unknown) => {
-        clearTimeout(timer);
+        end();
         reject(error);
       });
     };

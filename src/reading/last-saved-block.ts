@@ -19,6 +19,8 @@ interface Remembered {
   readonly lastsMs: number;
 }
 
+/** Milliseconds for which a search's result is given while the next search runs, and longer where a search takes long. */
+const STANDS_MS = 600_000;
 /** At most this share of the time goes into it when it takes long. */
 const SHARE = 0.05;
 const MIN_MS = 500;
@@ -65,7 +67,9 @@ export class LastSavedBlock {
     const { chain } = this.#catalog;
     if (known.asked === null) {
       const isOurs = known.hash === null || chain.blockAt(known.upTo)?.hash === known.hash;
-      return isOurs ? known : null;
+      // A block below may have lost its copies since. The result can be hours old, because only a question begins a search.
+      const isYoung = this.#clock.steadyMs() - known.atMs < Math.max(STANDS_MS, 2 * known.lastsMs);
+      return isOurs && isYoung ? known : null;
     }
     const isSame = known.asked.finalHeight === finalHeight && known.asked.tip === chain.state.tip?.hash;
     return isSame && this.#isFresh(known) ? known : null;

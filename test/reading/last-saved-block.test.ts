@@ -67,10 +67,21 @@ test('a found block holds over new blocks, until its time is up and the next sea
   walk(START + BLOCKS, START + BLOCKS);
   catalog.recordDamaged('local', { hashType: 'keccak256', versionHash: sighting(`blob ${START + 9}`).versionHash });
   expect(find(START + BLOCKS)).toBe(START + 49);
-  clock.ms += 3_600_000;
+  clock.ms += 300_000;
   expect(find(START + BLOCKS)).toBe(START + 49);
   await look.settled();
   expect(find(START + BLOCKS)).toBe(START + 8);
+});
+
+test('a block that was found long ago is not given for the present one', async () => {
+  const { store, searched, find, look, clock, catalog } = scene();
+  store(...heights(START, START + 49));
+  expect(await searched()).toBe(START + 49);
+  catalog.recordDamaged('local', { hashType: 'keccak256', versionHash: sighting(`blob ${START + 9}`).versionHash });
+  clock.ms += 3_600_000;
+  expect(find()).toBe('searching');
+  await look.settled();
+  expect(find()).toBe(START + 8);
 });
 
 test('a reorganisation of the block that it named voids it', async () => {

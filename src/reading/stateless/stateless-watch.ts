@@ -78,7 +78,7 @@ export class StatelessWatch {
     // Side by side: one backend that is silent until the deadline keeps no other from saying what it withholds.
     const [asked] = await Promise.all([
       Promise.all(sites.map((site) => this.#ask(site, deadline))),
-      this.#readWithheld(this.#withheld, deadline),
+      this.#readWithheld(this.#withheld, signal, deadline),
     ]);
     // A stopped check has no answers, which proves nothing about the backends.
     if (signal.aborted) return;
@@ -103,23 +103,31 @@ export class StatelessWatch {
     );
   }
 
-  async #readWithheld(withheld: WithheldNames, signal: AbortSignal): Promise<void> {
-    const faults = await withheld.refresh(signal).catch((error: unknown) => {
-      if (signal.aborted) return new Map<string, StorageError>();
+  async #readWithheld(withheld: WithheldNames, signal: AbortSignal, deadline: AbortSignal): Promise<void> {
+    const faults = await withheld.refresh(signal, deadline).catch((error: unknown) => {
+      if (signal.aborted) return null;
       throw error;
     });
+    if (faults === null) return;
     const [fault] = faults.values();
     const [unread] = withheld.unread;
+    const [late] = withheld.late;
     if (fault !== undefined) this.#conditions.setError('list', fault, unread !== undefined);
-    else if (unread === undefined) this.#conditions.set('list', null);
-    else {
+    else if (unread !== undefined) {
       this.#conditions.set('list', {
         code: 'reader/withheld-unknown',
         message: `What ${unread} withholds has not been read yet, so nothing is served.`,
-        hint: 'Let this reader list and read audit/ there.',
+        hint: 'Many records take a while. If this lasts, let this reader list and read audit/ there.',
         blocksReadiness: true,
       });
-    }
+    } else if (late !== undefined) {
+      this.#conditions.set('list', {
+        code: 'reader/withheld-late',
+        message: `What ${late} withholds is being read for long: what was withheld meanwhile is still served.`,
+        hint: 'Look at how fast that store lists and gives audit/, and put this reader nearer to it.',
+        blocksReadiness: false,
+      });
+    } else this.#conditions.set('list', null);
   }
 
   async #ask(site: BackendHandle, signal: AbortSignal): Promise<BlockHash | null | StorageError> {

@@ -20,12 +20,24 @@ export interface WithheldOptions {
   readonly file: string | null;
 }
 
+/** A reading that goes on, and how many times it was waited for. */
+interface UnderWay {
+  readonly reading: Promise<void>;
+  waits: number;
+}
+
+/** A reading that was waited for so often is late. */
+const LATE_WAITS = 4;
+
 /**
  * Names that may not be served, from every store's latest records. Until every store was read once, no name is served.
  */
 export class WithheldNames implements Gate {
   readonly #options: WithheldOptions;
   readonly #bySource = new Map<string, ReadonlyMap<string, WithheldName>>();
+  /** The failure of the last reading, by source. */
+  readonly #faults = new Map<string, StorageError>();
+  readonly #underWay = new Map<string, UnderWay>();
 
   constructor(options: WithheldOptions) {
     this.#options = options;
@@ -50,26 +62,52 @@ export class WithheldNames implements Gate {
     return { kind: 'unavailable', reason: 'cannot-tell', message, retryAfterSeconds: 5 };
   }
 
-  /** Reads all sources again. Returns the failure of each; the last known names of a failed source stay in force. */
-  async refresh(signal: AbortSignal): Promise<ReadonlyMap<string, StorageError>> {
-    const faults = new Map<string, StorageError>();
+  /** Sources whose reading takes long: names that were withheld since it began are not known yet. */
+  get late(): string[] {
+    return [...this.#underWay].flatMap(([source, { waits }]) => (waits > LATE_WAITS ? [source] : []));
+  }
+
+  /**
+   * Begins to read each source again that is not being read, and waits until all are read or `patience` aborts. A reading
+   * goes on then, because a source may have many records: only `signal` ends it. Returns the failure of each source's last
+   * reading; the last known names of a failed source stay in force.
+   */
+  async refresh(signal: AbortSignal, patience: AbortSignal): Promise<ReadonlyMap<string, StorageError>> {
     const { stores, file } = this.#options;
-    const sources = [
-      ...stores.map((store) => ({ id: store.id, read: () => namesIn(store, signal) })),
-      ...(file === null ? [] : [{ id: file, read: () => namesInFile(file) }]),
-    ];
-    await Promise.all(
-      sources.map(async ({ id, read }) => {
-        try {
-          this.#bySource.set(id, await read());
-        } catch (error) {
-          signal.throwIfAborted();
-          if (!(error instanceof StorageError)) throw error;
-          faults.set(id, error);
-        }
-      }),
-    );
-    return faults;
+    for (const store of stores) this.#read(store.id, () => namesIn(store, signal), signal);
+    if (file !== null) this.#read(file, () => namesInFile(file), signal);
+    const readings = [...this.#underWay.values()].map((one) => {
+      one.waits += 1;
+      return one.reading;
+    });
+    const impatience = Promise.withResolvers<void>();
+    const leave = () => impatience.resolve();
+    patience.addEventListener('abort', leave, { once: true });
+    if (patience.aborted) leave();
+    try {
+      await Promise.race([Promise.all(readings), impatience.promise]);
+    } finally {
+      patience.removeEventListener('abort', leave);
+    }
+    signal.throwIfAborted();
+    return this.#faults;
+  }
+
+  #read(source: string, read: () => Promise<ReadonlyMap<string, WithheldName>>, signal: AbortSignal): void {
+    if (this.#underWay.has(source)) return;
+    const reading = async () => {
+      try {
+        this.#bySource.set(source, await read());
+        this.#faults.delete(source);
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!(error instanceof StorageError)) throw error;
+        this.#faults.set(source, error);
+      } finally {
+        this.#underWay.delete(source);
+      }
+    };
+    this.#underWay.set(source, { reading: reading(), waits: 0 });
   }
 }
 

@@ -31,8 +31,8 @@ export async function withheldRecordsIn(store: WithheldRecordStore, signal: Abor
   let next = 0;
   const lane = async () => {
     for (let path = paths[next++]; path !== undefined; path = paths[next++]) {
-      const text = await readText(store, path, signal);
-      const record = text === null ? null : decode(path, text);
+      // A record that is listed and not given is in force. One that was deleted is not listed the next time.
+      const record = decode(path, (await readText(store, path, signal)) ?? '');
       if (record !== null) records.push(record);
     }
   };

@@ -178,7 +178,7 @@ export class S3Bucket {
     });
   }
 
-  /** Older versions as well, and the marks of deletion. false: there was nothing. */
+  /** Older versions as well, and the marks of deletion, each of them though another is refused. false: there was nothing. */
   async deleteForGood(name: string, signal: AbortSignal): Promise<boolean> {
     const versions = await this.#versionsOf(name, signal);
     if (versions === null || versions.length === 0) {
@@ -187,12 +187,19 @@ export class S3Bucket {
       await this.delete(name, signal);
       return true;
     }
+    let refusal: { readonly error: unknown } | null = null;
     for (const VersionId of versions) {
-      await this.#call('delete', signal, async (abortSignal) => {
-        const target = { Bucket: this.options.bucket, Key: this.#prefix + name, VersionId };
-        await this.#client.send(new this.#sdk.DeleteObjectCommand(target), { abortSignal });
-      });
+      try {
+        await this.#call('delete', signal, async (abortSignal) => {
+          const target = { Bucket: this.options.bucket, Key: this.#prefix + name, VersionId };
+          await this.#client.send(new this.#sdk.DeleteObjectCommand(target), { abortSignal });
+        });
+      } catch (error) {
+        signal.throwIfAborted();
+        refusal ??= { error };
+      }
     }
+    if (refusal !== null) throw refusal.error;
     return true;
   }
 

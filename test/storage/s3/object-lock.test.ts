@@ -77,6 +77,27 @@ describeWithServers('an S3 store in a bucket with object lock', () => {
     expect((await store.get(nameOf(blob), NEVER))?.length).toBe(2_000);
   });
 
+  test('a purge deletes the versions that are not retained, behind one that is', async () => {
+    const options = await newBucket(server, { objectLock: { mode: 'COMPLIANCE', days: 1 } });
+    const store = await S3Store.open(options);
+    const client = bareClient(server);
+    onTestFinished(async () => {
+      client.destroy();
+      await store.close();
+    });
+    const blob = sampleBlob('locked anew', 2_000);
+    const object = { Bucket: options.bucket, Key: `blobs/${blob.hashType}/${blob.versionHash}` };
+    await client.send(new PutObjectCommand({ ...object, Body: 'rotten' }));
+    await store.put(blob, 'replace', NEVER);
+    const versions = async () => {
+      const listed = { Bucket: options.bucket, Prefix: object.Key };
+      return (await client.send(new ListObjectVersionsCommand(listed))).Versions?.map(({ Size }) => Size);
+    };
+    expect(await versions()).toEqual([2_000, 6]);
+    await expect(store.purge(nameOf(blob), NEVER)).rejects.toMatchObject({ code: 'storage/locked' });
+    expect(await versions()).toEqual([2_000]);
+  });
+
   test('a purge of custom bytes is refused likewise; what is not retained goes all the same', async () => {
     const options = await newBucket(server, { objectLock: { mode: 'COMPLIANCE', days: 1 } });
     const locking = await S3Store.open(options);

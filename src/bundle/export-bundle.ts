@@ -17,7 +17,14 @@ import { type CarBlock, carHeader, sectionHead } from './car-block.ts';
 import { BundleError } from './errors.ts';
 import type { ExportEvent, ExportReport } from './export-report.ts';
 import type { PlannedSection } from './part-builder.ts';
-import { type BundleRange, type PlannedBundle, partsAgain, planBundle } from './plan-bundle.ts';
+import {
+  type BundleRange,
+  type PlannedBundle,
+  partsAgain,
+  planBundle,
+  refuseTakenDown,
+  takeDowns,
+} from './plan-bundle.ts';
 
 export interface ExportModules {
   readonly catalog: Catalog;
@@ -68,6 +75,7 @@ export async function exportBundle(
   const { catalog, hasher } = modules;
   const place = await placeOf(named, range, signal);
   try {
+    const takenDown = takeDowns(catalog);
     const plan = await planBundle(range, catalog, hasher, recordText, (event) => rarely.tell(event), signal);
     for (const one of plan.notExported) report({ event: 'not-exported', ...one });
     const target = await place.begin(plan.sizeBytes);
@@ -77,7 +85,9 @@ export async function exportBundle(
       await writing.section({ kind: 'node', ...part.node }, signal);
       for (const section of part.sections) await writing.section(section, signal);
     }
-    await writing.end();
+    await writing.flush();
+    refuseTakenDown(range, takenDown, catalog);
+    await target.finish();
     const { manifest, root, sizeBytes, notExported, notExportedCount } = plan;
     const { format: _format, version: _version, parts: _parts, blockHash: _blockHash, ...about } = manifest;
     const keptBytes = target.keptBytes;
@@ -145,9 +155,8 @@ class BundleWriting {
     if (this.#ahead.length >= AHEAD) await this.#writeNext();
   }
 
-  async end(): Promise<void> {
+  async flush(): Promise<void> {
     while (this.#ahead.length > 0) await this.#writeNext();
-    await this.#target.finish();
   }
 
   /** Hashes a section of an earlier run again: a power failure may have lost its bytes and kept its length. */

@@ -2,6 +2,7 @@ import { setImmediate as letOthersWork } from 'node:timers/promises';
 import type { CID } from 'multiformats/cid';
 import type { BundledOccurrence } from '../catalog/audit-snapshot.ts';
 import type { Catalog } from '../catalog/catalog.ts';
+import type { WithheldEntry } from '../catalog/withheld-ledger.ts';
 import type { BlockHash } from '../core/blob/ids.ts';
 import type { HeightRange } from '../core/height-range.ts';
 import type { BlobHasher } from '../verify/hasher.ts';
@@ -102,6 +103,32 @@ export async function* partsAgain(
     if (!part.node.cid.equals(cid)) throw changed(from, to);
     yield part;
   }
+}
+
+/** The take-downs that are in force, to be compared at the end of an export. */
+export function takeDowns({ withheld }: Pick<Catalog, 'withheld'>): ReadonlySet<string> {
+  return new Set(withheld.list().map(keyOf));
+}
+
+/**
+ * Refuses a bundle in which bytes may stand that were taken down while it was written.
+ * @throws BundleError `bundle/changed`
+ */
+export function refuseTakenDown(
+  { from, to }: HeightRange,
+  before: ReadonlySet<string>,
+  { withheld, chain }: Pick<Catalog, 'withheld' | 'chain'>,
+): void {
+  for (const entry of withheld.list()) {
+    if (before.has(keyOf(entry))) continue;
+    const [occurrence] = chain.occurrences(entry, { height: from, transactionIndex: -1 }, 1);
+    if (occurrence !== undefined && occurrence.height <= to) throw changed(from, to);
+  }
+}
+
+/** A take-down that was revoked and made again has another time. */
+function keyOf({ hashType, versionHash, archiver, atMs }: WithheldEntry): string {
+  return `${hashType}/${versionHash}/${archiver}/${atMs}`;
 }
 
 export function changed(from: number, to: number): BundleError {

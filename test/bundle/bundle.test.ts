@@ -8,6 +8,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { checkBundle } from '../../src/bundle/check-bundle.ts';
 import { exportBundle } from '../../src/bundle/export-bundle.ts';
+import type { ExportEvent } from '../../src/bundle/export-report.ts';
 import { blobCid } from '../../src/core/blob/cid.ts';
 import { parseVersionHash } from '../../src/core/blob/ids.ts';
 import { createNodeHasher } from '../../src/hashing/index.ts';
@@ -152,6 +153,34 @@ describe('a bundle', () => {
     expect(code).toBe(0);
     expect(report?.['keptBytes']).toBeGreaterThan(0);
     expect(readFileSync(file)).toEqual(whole);
+  });
+
+  test('a blob that is taken down after it was written is in no finished bundle', async () => {
+    const { archive, blobs } = await archived(6);
+    const file = join(temporaryFolder(), 'blobs.car');
+    const parameters = { fromHeight: null, toHeight: null, file, folder: null, bucket: null };
+    const { catalog } = archive.exporting;
+    const content = catalog.find(parseVersionHash(blobs[0]?.versionHash ?? ''));
+    const order = { archiver: 'me', reason: 'order 7', publicReason: null, atMs: 1, purge: true };
+    const written: number[] = [];
+    const takeDownTheFirst = (event: ExportEvent) => {
+      if (event.event !== 'progress') return;
+      written.push(event.blobs);
+      if (event.blobs === 1)
+        catalog.withheld.record(
+          content.map((name) => ({ ...name, ...order })),
+          false,
+        );
+    };
+    let steadyMs = 0;
+    // Each look at the clock is an hour later: all progress is told.
+    const clock = { ...archive.exporting.clock, steadyMs: () => (steadyMs += 3_600_000) };
+    const exporting = { ...archive.exporting, clock };
+    await expect(
+      exportBundle(parameters, archive.finalHeight(false), exporting, takeDownTheFirst, NEVER),
+    ).rejects.toMatchObject({ code: 'bundle/changed' });
+    expect(written.at(-1)).toBe(6);
+    expect(existsSync(file)).toBe(false);
   });
 
   test('never writes over a file, and never claims what is not final, not walked or not stored', async () => {

@@ -1,6 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type PlannedBundle, partsAgain, planBundle } from '../../src/bundle/plan-bundle.ts';
+import {
+  type PlannedBundle,
+  partsAgain,
+  planBundle,
+  refuseTakenDown,
+  takeDowns,
+} from '../../src/bundle/plan-bundle.ts';
 import type { BundledOccurrence } from '../../src/catalog/audit-snapshot.ts';
 import type { Catalog } from '../../src/catalog/catalog.ts';
 import type { WalkedBlock } from '../../src/catalog/walked-block.ts';
@@ -139,4 +145,25 @@ test('a blob that is taken down while the bundle is written ends the writing', a
   await expect(Array.fromAsync(partsAgain(manifest, parts, catalog, recordText, NEVER))).rejects.toMatchObject({
     code: 'bundle/changed',
   });
+});
+
+test('take-downs of the range that came since the export began refuse the bundle, and no others', () => {
+  const catalog = openCatalog();
+  catalog.chain.recordStart(1);
+  catalog.chain.recordBlocks([blockAt('a', 1, [0]), blockAt('a', 2, [1]), blockAt('a', 3, [0])], () => false);
+  const takeDown = (content: number, atMs: number) => {
+    const name = { versionHash: sighting(`${content}`).versionHash, hashType: typeOf(content) };
+    catalog.withheld.record(
+      [{ ...name, archiver: 'me', publicReason: null, reason: 'an order', atMs, purge: false }],
+      false,
+    );
+  };
+  const refuse = (from: number, to: number, before: ReadonlySet<string>) => () =>
+    refuseTakenDown({ from, to }, before, catalog);
+  const before = takeDowns(catalog);
+  takeDown(0, 1);
+  expect(refuse(2, 2, before)).not.toThrow();
+  expect(refuse(1, 2, before)).toThrow(expect.objectContaining({ code: 'bundle/changed' }));
+  expect(refuse(2, 3, before)).toThrow(expect.objectContaining({ code: 'bundle/changed' }));
+  expect(refuse(1, 3, takeDowns(catalog))).not.toThrow();
 });

@@ -17,7 +17,8 @@ const NOTHING = new Uint8Array();
  */
 export class NodeGroup implements ArchiveNode {
   readonly #nodes: readonly [ArchiveNode, ...ArchiveNode[]];
-  readonly #failedUntilMs = new Map<ArchiveNode, number>();
+  /** Last failure of a node, and until when other nodes are preferred. */
+  readonly #failed = new Map<ArchiveNode, { readonly error: unknown; readonly untilMs: number }>();
   #laggards: ReadonlySet<string> = new Set();
   readonly #boundChain: () => Promise<BlockHash | null>;
   readonly #clock: Pick<Clock, 'steadyMs'>;
@@ -73,13 +74,26 @@ export class NodeGroup implements ArchiveNode {
     const [attempts = 0] = wanted.map((one) => one.attempts ?? 0);
     const order = this.#inOrder();
     // After a wrong answer the next attempt asks the next node.
-    const rotated = order.map((_, index) => order[(index + attempts) % order.length] ?? order[0]);
+    const rotated = order
+      .map((_, index) => order[(index + attempts) % order.length] ?? order[0])
+      .sort((a, b) => Number(this.#hasFailed(a)) - Number(this.#hasFailed(b)));
     const outcomes: (FetchOutcome | undefined)[] = wanted.map(() => undefined);
     let thrown: unknown = null;
     let answered = false;
     for (const node of rotated) {
       const missing = wanted.map((_, index) => index).filter((index) => outcomes[index]?.kind !== 'bytes');
       if (missing.length === 0) break;
+      // A node that did not answer has not said that it lacks them.
+      const fail = (error: unknown) => {
+        for (const index of missing) outcomes[index] = weightier(outcomes[index], failure(error));
+      };
+      const failed = this.#failed.get(node);
+      if (failed !== undefined && answered && this.#hasFailed(node)) {
+        fail(failed.error);
+        continue;
+      }
+      // One request finds out whether the node answers again. Others go on meanwhile: the node may hang for a minute.
+      if (failed !== undefined) this.#passOver(node, failed.error);
       try {
         await this.#assertOurChain(node, signal);
         const found = await node.fetchBlobs(
@@ -88,12 +102,12 @@ export class NodeGroup implements ArchiveNode {
         );
         for (const [at, index] of missing.entries()) outcomes[index] = weightier(outcomes[index], found[at]);
         answered = true;
+        this.#failed.delete(node);
       } catch (error) {
         signal.throwIfAborted();
         thrown = error;
-        if (isAway(error)) this.#passOver(node);
-        // A node that did not answer has not said that it lacks them.
-        for (const index of missing) outcomes[index] = weightier(outcomes[index], failure(error));
+        if (isAway(error)) this.#passOver(node, error);
+        fail(error);
       }
     }
     if (!answered) throw thrown;
@@ -167,7 +181,7 @@ export class NodeGroup implements ArchiveNode {
         return await ask(node);
       } catch (error) {
         signal.throwIfAborted();
-        if (isAway(error)) this.#passOver(node);
+        if (isAway(error)) this.#passOver(node, error);
         if (!goesOn(error)) throw error;
         first ??= error;
       }
@@ -185,17 +199,19 @@ export class NodeGroup implements ArchiveNode {
     this.#onOurChain.add(node);
   }
 
-  #passOver(node: ArchiveNode): void {
+  #passOver(node: ArchiveNode, error: unknown): void {
     this.#onOurChain.delete(node);
-    this.#failedUntilMs.set(node, this.#clock.steadyMs() + PASSED_OVER_MS);
+    this.#failed.set(node, { error, untilMs: this.#clock.steadyMs() + PASSED_OVER_MS });
+  }
+
+  #hasFailed(node: ArchiveNode): boolean {
+    return (this.#failed.get(node)?.untilMs ?? 0) > this.#clock.steadyMs();
   }
 
   /** Nodes in the order of the configuration, stalled ones later, recently failed ones last. */
   #inOrder(): readonly [ArchiveNode, ...ArchiveNode[]] {
     const [head, ...rest] = this.#nodes;
-    const nowMs = this.#clock.steadyMs();
-    const hasFailed = (node: ArchiveNode) => (this.#failedUntilMs.get(node) ?? 0) > nowMs;
-    const doubts = (node: ArchiveNode) => Number(hasFailed(node)) * 2 + Number(this.#laggards.has(node.name));
+    const doubts = (node: ArchiveNode) => Number(this.#hasFailed(node)) * 2 + Number(this.#laggards.has(node.name));
     const [first = head, ...others] = [...this.#nodes].sort((a, b) => doubts(a) - doubts(b));
     return rest.length === 0 ? [head] : [first, ...others];
   }

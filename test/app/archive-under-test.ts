@@ -31,6 +31,7 @@ export interface ArchiveScene {
 
 export interface SceneSetup {
   readonly node?: FakeBlobNode;
+  readonly otherNodes?: readonly FakeBlobNode[];
   readonly dataDir?: string;
   readonly requests?: number;
   readonly pageEntries?: number;
@@ -82,7 +83,7 @@ export async function archiveScene(setup: SceneSetup = {}): Promise<ArchiveScene
     },
     {
       node,
-
+      otherNodes: setup.otherNodes ?? [],
       backends: [],
       catalog,
       store,

@@ -165,6 +165,32 @@ describe('fetching', () => {
     await eventually(() => expect(scene.catalog.totals()).toMatchObject({ seen: 3, stored: 8 }));
   });
 
+  test('a second node that hangs holds up no blob that failed once and that the first node has', async () => {
+    hurry();
+    const other = new FakeBlobNode();
+    other.fetching = async () => {
+      await pause(20);
+      throw new HoldfastError('node/timeout', 'No answer.', { retryable: true, hint: 'Look at the node.' });
+    };
+    const scene = await archiveScene({ otherNodes: [other] });
+    const holes = Array.from({ length: 100 }, (_, index) => timely(new FakeBlobNode().publish(large(`hole ${index}`))));
+    const wanted = large('failed once');
+    // The holes are older, so that their turn comes first.
+    scene.catalog.noteListed(holes.map((hole) => ({ ...hole, medianTimeSeconds: NOW_SECONDS - 100 })));
+    scene.catalog.noteListed([timely(scene.node.publish(wanted))]);
+    const failed = { code: 'x/away', message: 'The node restarts.', nextAttemptMs: 0 };
+    scene.catalog.recordFailures([...holes, wanted].map(({ versionHash }) => ({ versionHash, ...failed })));
+    scene.start();
+    await eventually(() => expect(scene.catalog.totals().stored).toBe(1));
+    // One request for each slot of the queue, before the first of them has failed.
+    expect(other.requests.length).toBeLessThanOrEqual(2);
+    // The silence of the other node is no absence: each hole is due again.
+    expect(scene.catalog.findQueued(holes[99]?.versionHash ?? wanted.versionHash)).toMatchObject({
+      attempts: 2,
+      lastErrorCode: 'node/timeout',
+    });
+  });
+
   test.each([
     ['bytes that hash to something else', sampleBlob('other', 300_000).bytes, 'archive/wrong-bytes'],
     ['fewer bytes', new Uint8Array(3), 'archive/wrong-bytes'],

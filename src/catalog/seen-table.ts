@@ -153,10 +153,11 @@ export class SeenTable {
       `INSERT INTO seen (version_hash, size_bytes, txid, median_time_seconds, first_seen_ms, hash_type, next_attempt_ms, size_known)
        VALUES (?, ?, ?, ?, ?, ?, ?, 0) ON CONFLICT DO NOTHING`,
     );
-    // A blob that waited for this block is asked for now, unless its size is to decide and no list has told it.
+    // A blob that waited for this block is asked for now, unless its size is to decide and no list has told it. A blob that
+    // rested is due again with the window of this block.
     this.#hasten = database.prepare(
       `UPDATE seen SET next_attempt_ms = @next * (1 - size_known)
-       WHERE version_hash = @key AND attempts = 0 AND next_attempt_ms > @next * (1 - size_known)`,
+       WHERE version_hash = @key AND (next_attempt_ms IS NULL OR (attempts = 0 AND next_attempt_ms > @next * (1 - size_known)))`,
     );
     const mayBeTried = `(next_attempt_ms <= @nowMs OR (${IS_TOO_FAR}))`;
     const next = (kind: keyof typeof KINDS) =>

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { Catalog } from '../../src/catalog/catalog.ts';
 import type { WalkedBlock } from '../../src/catalog/walked-block.ts';
 import { type HashType, parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
@@ -100,5 +100,49 @@ test('content that is listed while a block has it is queued as on chain', () => 
   expect(catalog.findQueued(sighting('a').versionHash)).toMatchObject({
     hashType: 'blake2s256',
     medianTimeSeconds: timeAt(200),
+  });
+});
+
+describe('blobs that rest after their window', () => {
+  const { versionHash } = sighting('a');
+  const wanted = (catalog: Catalog) => catalog.nextQueued(10).map((queued) => queued.versionHash);
+
+  test.each([
+    ['asked for', false],
+    ['there', true],
+  ])('a blob that was not %s is due again when a block within its window names it', (_what, wasAsked) => {
+    const catalog = openCatalog();
+    catalog.chain.recordStart(100);
+    catalog.chain.recordBlocks([block(100, 'a')], () => !wasAsked);
+    const absent = { versionHash, code: 'archive/absent-at-node', message: 'No.', nextAttemptMs: null };
+    if (wasAsked) catalog.recordFailures([absent]);
+    expect(wanted(catalog)).toEqual([]);
+    const wakeUps = catalog.queueChanges.notifications;
+    catalog.chain.recordBlocks([block(101), block(102, 'a')], (seconds) => seconds < timeAt(102));
+    expect(wanted(catalog)).toEqual([versionHash]);
+    expect(catalog.findQueued(versionHash)?.medianTimeSeconds).toBe(timeAt(102));
+    expect(catalog.queueChanges.notifications).toBeGreaterThan(wakeUps);
+    // Absent again, it rests: a block whose window is over as well changes nothing.
+    catalog.recordFailures([absent]);
+    catalog.chain.recordBlocks([block(103, 'a')], () => true);
+    expect(wanted(catalog)).toEqual([]);
+  });
+
+  test('a lost blob is queued by no block whose window is over', () => {
+    const catalog = openCatalog();
+    catalog.chain.recordStart(100);
+    catalog.chain.recordBlocks([block(100, 'a')], () => true);
+    catalog.losses.record([{ ...spooled('a'), upToHeight: 100, deadlineSeconds: 1, answers: [] }]);
+    catalog.chain.recordBlocks([block(101, 'a')], () => true);
+    expect(wanted(catalog)).toEqual([]);
+  });
+
+  test('a blob with custom bytes rests on when a block whose window is over names it', () => {
+    const catalog = openCatalog();
+    catalog.chain.recordStart(100);
+    catalog.chain.recordBlocks([block(100, 'a')], () => true);
+    catalog.custom.record({ versionHash, keccak: sighting('keccak').versionHash }, 9, 'local');
+    catalog.chain.recordBlocks([block(101, 'a')], () => true);
+    expect(wanted(catalog)).toEqual([]);
   });
 });

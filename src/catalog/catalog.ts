@@ -164,9 +164,11 @@ export class Catalog {
     });
   }
 
-  /** Contents that may be fetched now, nearest deadline first; `fresh` never failed, `failed` did. */
+  /** Contents that may be fetched now, nearest deadline first; `fresh` never failed, `failed` did: those past their deadline last. */
   nextQueued(limit: number, which: QueueKind = 'all'): QueuedBlob[] {
-    return this.#tables.reading('read the queue', () => this.#tables.seen.next(this.#tables.nowMs(), limit, which));
+    const { seen, nowMs, reading } = this.#tables;
+    const tipSeconds = this.chain.state.tip?.medianTimeSeconds ?? 0;
+    return reading('read the queue', () => seen.next(nowMs(), limit, which, tipSeconds));
   }
 
   /** Blobs whose bytes no eviction deletes now. */

@@ -166,15 +166,21 @@ export class SeenTable {
           `SELECT ${COLUMNS} FROM ${part} AND ${mayBeTried} AND ${KINDS[kind]} ORDER BY median_time_seconds LIMIT @limit`,
         ),
       );
-    const failed = database.prepare(
-      `SELECT ${COLUMNS} FROM seen WHERE ${mayBeTried} AND attempts > 0 ORDER BY (hash_type IS NULL), median_time_seconds LIMIT @limit`,
+    // Blobs past their deadline come last: there may be very many that a node lacks, and no hurry is left for them.
+    const failed = ['>=', '<'].flatMap((age) =>
+      [0, 1].map((isUnmined) =>
+        database.prepare(
+          `SELECT ${COLUMNS} FROM seen INDEXED BY seen_failing WHERE attempts > 0 AND (hash_type IS NULL) = ${isUnmined}
+           AND median_time_seconds ${age} @until AND ${mayBeTried} ORDER BY median_time_seconds LIMIT @limit`,
+        ),
+      ),
     );
     this.#nextAttempt = database
       .prepare(
         'SELECT MIN(next_attempt_ms) FROM seen INDEXED BY seen_again WHERE next_attempt_ms > 0 AND next_attempt_ms > ?',
       )
       .pluck();
-    this.#next = { all: next('all'), fresh: next('fresh'), failed: [failed] };
+    this.#next = { all: next('all'), fresh: next('fresh'), failed };
     this.#past = database.prepare(
       `${ofMined(COLUMNS, 'median_time_seconds < @until')} ORDER BY median_time_seconds LIMIT @limit`,
     );
@@ -229,11 +235,12 @@ export class SeenTable {
     return isNew;
   }
 
-  /** Contents to try now: on chain by deadline, then unmined ones. */
-  next(nowMs: number, limit: number, which: QueueKind): QueuedBlob[] {
+  /** Contents to try now: on chain by deadline, then unmined ones. Failed ones past their deadline come after both. */
+  next(nowMs: number, limit: number, which: QueueKind, tipMedianSeconds: number): QueuedBlob[] {
     const found: QueuedBlob[] = [];
+    const until = tipMedianSeconds - RETENTION_SECONDS;
     for (const part of this.#next[which]) {
-      if (found.length < limit) found.push(...part.all({ nowMs, limit: limit - found.length }).map(decode));
+      if (found.length < limit) found.push(...part.all({ nowMs, until, limit: limit - found.length }).map(decode));
     }
     return found;
   }

@@ -146,3 +146,20 @@ describe('blobs that rest after their window', () => {
     expect(wanted(catalog)).toEqual([]);
   });
 });
+
+test('failed blobs past their deadline are due behind the others that failed', () => {
+  const catalog = openCatalog();
+  catalog.chain.recordStart(100);
+  catalog.chain.recordBlocks([block(100, 'mined, past')], () => false);
+  const tip = { ...block(101, 'mined'), medianTimeSeconds: timeAt(101) + RETENTION_SECONDS };
+  catalog.chain.recordBlocks([tip], () => false);
+  const listed = [sighting('listed, past', { medianTimeSeconds: timeAt(99) })];
+  listed.push(sighting('listed', { medianTimeSeconds: timeAt(101) }));
+  catalog.noteListed(listed);
+  const names = ['mined', 'listed', 'mined, past', 'listed, past'].map((label) => sighting(label).versionHash);
+  const failed = { code: 'node/timeout', message: 'No answer.', nextAttemptMs: 0 };
+  catalog.recordFailures(names.map((versionHash) => ({ versionHash, ...failed })));
+  const due = (limit: number) => catalog.nextQueued(limit, 'failed').map(({ versionHash }) => versionHash);
+  expect(due(10)).toEqual(names);
+  expect(due(3)).toEqual(names.slice(0, 3));
+});

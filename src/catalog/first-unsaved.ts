@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
-import { MINED_DUE, MINED_RESTING } from './queue-parts.ts';
+import { IS_NOT_CUSTOM, MINED_DUE, MINED_RESTING } from './queue-parts.ts';
 
 const optionalHeight = z.number().nullable();
 const count = z.number();
@@ -32,7 +32,6 @@ function lostUpTo(of: string): string {
 export const MAX_LOOK_UPS = 4_096;
 /** Rows from each part of the open contents, by deadline, for a first estimate. */
 const SAMPLE = 64;
-const IS_NOT_CUSTOM = 'NOT EXISTS (SELECT 1 FROM custom WHERE custom.version_hash = seen.version_hash AND is_held = 1)';
 /**
  * Content that is held and not stored has an index of its own: few rows in a healthy archive, however long the chain.
  */

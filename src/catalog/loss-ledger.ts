@@ -112,7 +112,7 @@ export class LossLedger {
       .pluck();
   }
 
-  /** On chain, not here, and its deadline is over: oldest first. */
+  /** On chain, not here, not kept as a custom commitment, and its deadline is over: oldest first. */
   overdue(tipMedianSeconds: number, limit: number): QueuedBlob[] {
     return this.#tables.reading('read what is overdue', () => this.#tables.seen.pastDeadline(tipMedianSeconds, limit));
   }

@@ -11,6 +11,9 @@ export const LISTED_DUE = 'seen INDEXED BY seen_listed WHERE hash_type IS NULL A
  */
 export const RESTING = 'seen INDEXED BY seen_resting WHERE next_attempt_ms IS NULL';
 export const MINED_RESTING = `${RESTING} AND hash_type IS NOT NULL`;
+/** A kept custom commitment stays in the queue, and its content is neither absent nor lost. */
+export const IS_NOT_CUSTOM =
+  'NOT EXISTS (SELECT 1 FROM custom WHERE custom.version_hash = seen.version_hash AND is_held = 1)';
 
 /**
  * Contents that a block of the branch has. Ordered by mediantime, both parts are read in the order of their indexes.

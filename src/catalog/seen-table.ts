@@ -14,7 +14,7 @@ import { Notifier } from '../core/notifier.ts';
 import { hashTypeCode, hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
 import { BACKOFF, longestBackoffMs } from '../core/time/backoff.ts';
 import { sleepUntil } from '../core/time/run-loop.ts';
-import { LISTED_DUE, MINED_DUE, ofMined, RESTING } from './queue-parts.ts';
+import { IS_NOT_CUSTOM, LISTED_DUE, MINED_DUE, ofMined, RESTING } from './queue-parts.ts';
 
 /** A list's entry for a blob that is not here yet. */
 export interface Sighting {
@@ -182,7 +182,7 @@ export class SeenTable {
       .pluck();
     this.#next = { all: next('all'), fresh: next('fresh'), failed };
     this.#past = database.prepare(
-      `${ofMined(COLUMNS, 'median_time_seconds < @until')} ORDER BY median_time_seconds LIMIT @limit`,
+      `${ofMined(COLUMNS, `median_time_seconds < @until AND ${IS_NOT_CUSTOM}`)} ORDER BY median_time_seconds LIMIT @limit`,
     );
     this.#leftBranch = database.prepare(
       'UPDATE seen SET hash_type = NULL WHERE version_hash = @key AND NOT EXISTS (SELECT 1 FROM occurrence WHERE version_hash = @key)',
@@ -245,7 +245,7 @@ export class SeenTable {
     return found;
   }
 
-  /** On chain, and the chain's clock has passed its deadline. */
+  /** On chain, not kept as a custom commitment, and the chain's clock has passed its deadline. */
   pastDeadline(tipMedianSeconds: number, limit: number): QueuedBlob[] {
     return this.#past.all({ until: tipMedianSeconds - RETENTION_SECONDS, limit }).map(decode);
   }

@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import { parseVersionHash, type VersionHash } from '../core/blob/ids.ts';
-import { ofMined } from './queue-parts.ts';
+import { IS_NOT_CUSTOM, ofMined } from './queue-parts.ts';
 
 /** A blob that is on chain and not here, and that can be had until its deadline. */
 export interface UnsavedBlob {
@@ -31,7 +31,7 @@ const blobRow = z.object({
 const MAX_ROWS = 20_000;
 const HEIGHT = '(SELECT MAX(height) FROM occurrence WHERE occurrence.version_hash = seen.version_hash)';
 
-/** Content on chain that is absent here, by the chain's clock. Reads only. */
+/** Content on chain that is absent here, by the chain's clock. Reads only. A kept custom commitment is not absent. */
 export class UnsavedRows {
   readonly #reading: <T>(operation: string, work: () => T) => T;
   readonly #from: Database.Statement;
@@ -42,10 +42,10 @@ export class UnsavedRows {
   constructor(database: Database.Database, reading: <T>(operation: string, work: () => T) => T) {
     this.#reading = reading;
     this.#from = database.prepare(
-      `${ofMined(`version_hash, ${HEIGHT} AS height, median_time_seconds, last_error_code`, 'median_time_seconds >= @since')}
+      `${ofMined(`version_hash, ${HEIGHT} AS height, median_time_seconds, last_error_code`, `median_time_seconds >= @since AND ${IS_NOT_CUSTOM}`)}
        ORDER BY median_time_seconds LIMIT ${MAX_ROWS}`,
     );
-    const between = 'median_time_seconds >= @since AND median_time_seconds < @until';
+    const between = `median_time_seconds >= @since AND median_time_seconds < @until AND ${IS_NOT_CUSTOM}`;
     this.#count = database.prepare(`SELECT SUM(count) FROM (${ofMined('COUNT(*) AS count', between)})`).pluck();
     const end = (order: 'ASC' | 'DESC') =>
       database

@@ -91,8 +91,6 @@ export class LossJudge {
     const overdue = catalog.losses
       .overdue(tipSeconds, LOOK_AHEAD)
       .filter(({ versionHash }) => !rule.isListed(versionHash) && !this.#resting.has(versionHash))
-      // A blob with custom bytes is kept apart and is not lost.
-      .filter(({ versionHash }) => !catalog.custom.has(versionHash))
       .slice(0, GROUP);
     for (const wanted of overdue) {
       const loss = await this.#judge(wanted, signal);

@@ -91,7 +91,7 @@ export class PeerRescue {
     )) {
       if (found.length === GROUP) break;
       const isDue = MISSING_AT_NODE.has(lastErrorCode) || isAtRisk(medianTimeSeconds, tipSeconds);
-      if (!isDue || this.#resting.has(versionHash) || catalog.custom.has(versionHash)) continue;
+      if (!isDue || this.#resting.has(versionHash)) continue;
       const wanted = catalog.findQueued(versionHash);
       if (wanted === null || wanted.hashType === null) continue;
       found.push({ ...wanted, hashType: wanted.hashType });

@@ -100,6 +100,23 @@ test('dialect svc: kept, it is asked of every other node all the same, and once 
   expect(scene.archive.status().content).toMatchObject({ seen: 1, stored: 0 });
 });
 
+test('dialect svc: an outage ends once all that is not a kept custom commitment is stored', async () => {
+  const scene = await Scene.create({ node: { dialect: 'svc' }, env: { HOLDFAST_NODE_DIALECT: 'svc' } });
+  await scene.start();
+  scene.mine(1);
+  await scene.caughtUp();
+  await scene.stop();
+  scene.node.submitBlob(bytes, { hashType: 'keccak256', versionHash });
+  scene.mine(HOUR_BLOCKS, 1);
+  await scene.start();
+  await scene.until('the gap is closed', () => scene.archive.status().chain.outage?.endedAt != null);
+  expect(scene.archive.status().chain.outage).toMatchObject({
+    mayBeLost: null,
+    savable: null,
+    outcome: { stored: HOUR_BLOCKS, custom: 1, pending: 0, lost: 0 },
+  });
+});
+
 test('dialect svc: bytes that match, at another node, end it; what was kept apart stays apart', async () => {
   const other = await createDevnode({ dialect: 'svc', clock: { nowSeconds: () => 1_790_000_000 }, workload: null });
   onTestFinished(() => other.close());

@@ -112,9 +112,10 @@ export class LossLedger {
       .pluck();
   }
 
-  /** On chain, not here, not kept as a custom commitment, and its deadline is over: oldest first. */
-  overdue(tipMedianSeconds: number, limit: number): QueuedBlob[] {
-    return this.#tables.reading('read what is overdue', () => this.#tables.seen.pastDeadline(tipMedianSeconds, limit));
+  /** On chain, not here, not kept as a custom commitment, and its deadline is over: oldest first; `after`: behind this one. */
+  overdue(tipMedianSeconds: number, limit: number, after: QueuedBlob | null = null): QueuedBlob[] {
+    const { reading, seen } = this.#tables;
+    return reading('read what is overdue', () => seen.pastDeadline(tipMedianSeconds, limit, after));
   }
 
   /**

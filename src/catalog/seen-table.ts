@@ -182,7 +182,8 @@ export class SeenTable {
       .pluck();
     this.#next = { all: next('all'), fresh: next('fresh'), failed };
     this.#past = database.prepare(
-      `${ofMined(COLUMNS, `median_time_seconds < @until AND ${IS_NOT_CUSTOM}`)} ORDER BY median_time_seconds LIMIT @limit`,
+      `${ofMined(COLUMNS, `median_time_seconds < @until AND (median_time_seconds, version_hash) > (@seconds, @hash) AND ${IS_NOT_CUSTOM}`)}
+       ORDER BY median_time_seconds, version_hash LIMIT @limit`,
     );
     this.#leftBranch = database.prepare(
       'UPDATE seen SET hash_type = NULL WHERE version_hash = @key AND NOT EXISTS (SELECT 1 FROM occurrence WHERE version_hash = @key)',
@@ -245,9 +246,13 @@ export class SeenTable {
     return found;
   }
 
-  /** On chain, not kept as a custom commitment, and the chain's clock has passed its deadline. */
-  pastDeadline(tipMedianSeconds: number, limit: number): QueuedBlob[] {
-    return this.#past.all({ until: tipMedianSeconds - RETENTION_SECONDS, limit }).map(decode);
+  /** On chain, not kept as a custom commitment, and the chain's clock has passed its deadline: after this row, or from the first. */
+  pastDeadline(tipMedianSeconds: number, limit: number, after: QueuedBlob | null): QueuedBlob[] {
+    const from = {
+      seconds: after?.medianTimeSeconds ?? -1,
+      hash: after === null ? Buffer.alloc(0) : hashKey(after.versionHash),
+    };
+    return this.#past.all({ until: tipMedianSeconds - RETENTION_SECONDS, limit, ...from }).map(decode);
   }
 
   /**

@@ -26,7 +26,7 @@ export interface LossModules {
   readonly clock: Pick<Clock, 'steadyMs'>;
 }
 
-/** Rows examined at once, so that resting rows do not hide the others. */
+/** Rows examined at once, among which resting and listed ones are passed over. */
 const LOOK_AHEAD = 512;
 /** Blobs judged in one step. */
 const GROUP = 16;
@@ -49,6 +49,8 @@ export class LossJudge {
   readonly #modules: LossModules;
   readonly #wake: Notifier;
   readonly #resting = new Map<VersionHash, number>();
+  /** The overdue blob that the judge went up to; null: it begins with the oldest. */
+  #reached: QueuedBlob | null = null;
   /** Progress of comparing recorded losses with the current configuration; `done`: all were compared. */
   #compared: ContentName | null | 'done' = null;
   /** Time that the sources took to answer in this step. Bytes that were found may wait for hours for room, and count for nothing. */
@@ -82,22 +84,25 @@ export class LossJudge {
     await runLoop('chain:loss', step, { signal, backoff: BACKOFF.local, wake: this.#wake, conditions });
   }
 
+  /** Resolves to 0 when the judge has gone through all overdue blobs, and asked for none of the last ones. */
   async #judgeSome(signal: AbortSignal): Promise<number> {
-    const { catalog, rule } = this.#modules;
+    const { catalog, rule, clock } = this.#modules;
     const tipSeconds = rule.tipSeconds();
     if (tipSeconds === null) return 0;
-    for (const [hash, untilMs] of this.#resting)
-      if (untilMs <= this.#modules.clock.steadyMs()) this.#resting.delete(hash);
-    const overdue = catalog.losses
-      .overdue(tipSeconds, LOOK_AHEAD)
+    for (const [hash, untilMs] of this.#resting) if (untilMs <= clock.steadyMs()) this.#resting.delete(hash);
+    const page = catalog.losses.overdue(tipSeconds, LOOK_AHEAD, this.#reached);
+    const group = page
       .filter(({ versionHash }) => !rule.isListed(versionHash) && !this.#resting.has(versionHash))
       .slice(0, GROUP);
-    for (const wanted of overdue) {
+    // After the newest the oldest have their turn again, and not before: their rest may be shorter than a step.
+    const last = group.length === GROUP ? group.at(-1) : page[LOOK_AHEAD - 1];
+    this.#reached = last ?? null;
+    for (const wanted of group) {
       const loss = await this.#judge(wanted, signal);
       // Each loss is recorded before the next question, which may take minutes: answers grow old.
       if (loss !== null) rule.record([loss]);
     }
-    return overdue.length;
+    return this.#reached === null ? group.length : page.length;
   }
 
   async #judge({ hashType, ...queued }: QueuedBlob, signal: AbortSignal): Promise<Loss | null> {

@@ -229,3 +229,36 @@ test('the judge asks no source before the data folder has told what a rule left 
   catalog.evidence.recordTakenOver();
   await asked;
 });
+
+test('a source that does not answer keeps no blob behind the oldest from the peer that has it', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const labels = Array.from({ length: 100 }, (_, index) => `overdue ${index}`);
+  const oldestFirst = labels.map((label) => sighting(label).versionHash).sort();
+  let [questions, sleptMs, saved] = [0, 0, 0];
+  const answering = (answer: RescueSource['find']): RescueSource['find'] => {
+    return (...question) => {
+      questions += 1;
+      return answer(...question);
+    };
+  };
+  const blob = sampleBlob('found', 70);
+  const had = answering(({ versionHash }) => Promise.resolve(versionHash === oldestFirst[89] ? blob : null));
+  judging(() => true, {
+    overdue: labels,
+    find: answering(() => Promise.reject(new Error('It is away.'))),
+    peers: [{ name: 'peer', find: had }],
+    verify: () => Promise.resolve(blob),
+    spool: () => {
+      saved += 1;
+      return Promise.resolve();
+    },
+    clock: { ...SYSTEM_CLOCK, steadyMs: () => 2_000 * questions + sleptMs },
+  });
+  // Six pauses of at most ten minutes are between the groups.
+  for (let minutes = 0; minutes < 60 && saved === 0; minutes += 1) {
+    sleptMs += 60_000;
+    await vi.advanceTimersByTimeAsync(60_000);
+  }
+  expect(saved).toBe(1);
+});

@@ -74,7 +74,9 @@ export class LossJudge {
       await this.#tellRevoked(signal);
       // The sources may take long to answer: until then, what the catalog says would seem to be over after a start.
       this.#tell();
-      const judged = (await this.#judgeSome(signal)) || (await this.#askNewcomers(signal));
+      let judged = await this.#judgeSome(signal);
+      // Overdue blobs that get no answer come again and again: the recorded losses have a turn after each round.
+      if (this.#reached === null) judged += await this.#askNewcomers(signal);
       if (judged === 0) return IDLE_MS;
       this.#tell();
       // The nodes keep this time for other work, however fast blocks come.

@@ -262,3 +262,31 @@ test('a source that does not answer keeps no blob behind the oldest from the pee
   }
   expect(saved).toBe(1);
 });
+
+test('an overdue blob for which a source hangs keeps no new peer from being asked for a recorded loss', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const lost = sighting('lost').versionHash;
+  let [questions, sleptMs, askedForLoss] = [0, 0, 0];
+  judging(() => true, {
+    find: () => {
+      questions += 1;
+      return Promise.reject(new Error('It hangs.'));
+    },
+    peers: [
+      {
+        name: 'new peer',
+        find: ({ versionHash }) => {
+          askedForLoss += Number(versionHash === lost);
+          return Promise.resolve(null);
+        },
+      },
+    ],
+    clock: { ...SYSTEM_CLOCK, steadyMs: () => 60_000 * questions + sleptMs },
+  });
+  for (let minutes = 0; minutes < 30 && askedForLoss === 0; minutes += 1) {
+    sleptMs += 60_000;
+    await vi.advanceTimersByTimeAsync(60_000);
+  }
+  expect(askedForLoss).toBe(1);
+});

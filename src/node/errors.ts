@@ -1,12 +1,13 @@
 import { type ErrorFacts, HoldfastError } from '../core/blob/errors.ts';
 
 /**
- * Reasons why a call to a node fails. An abort throws the signal's own reason instead.
+ * Reasons why a call to a node fails. An abort throws the signal's own reason instead. A retry of a submission that may
+ * have been executed can pay twice: look for its effect first, as `submitBlob` does.
  *
  * | code | the call | a retry can help |
  * |---|---|---|
- * | `node/unreachable` | was not sent: no route, refused, TLS | yes |
- * | `node/connection-lost` | may have been executed; no complete answer arrived | yes |
+ * | `node/unreachable` | was not sent: no route, refused, TLS; or a read for which a proxy answered 502 or 504 | yes |
+ * | `node/connection-lost` | may have been executed; no complete answer arrived, or a proxy answered 502 or 504 | yes |
  * | `node/timeout` | may have been executed; no answer in time | yes |
  * | `node/unauthorized` | 401 or 403 | no: fix credentials or `rpcallowip` |
  * | `node/busy` | 503: the work queue is full | yes |
@@ -16,7 +17,7 @@ import { type ErrorFacts, HoldfastError } from '../core/blob/errors.ts';
  * | `node/method-not-found` | -32601: an unexpected release (`NodeRpcError`) | no |
  * | `node/unknown-wallet` | -18, -19 (`NodeRpcError`) | no |
  * | `node/not-a-node` | HTML, an empty body, a redirect: another server listens there | no |
- * | `node/malformed-answer` | invalid or truncated JSON, fields of a wrong type, data that is not hex | yes |
+ * | `node/malformed-answer` | may have been executed; invalid or truncated JSON, fields of a wrong type, data that is not hex | yes |
  * | `node/wrong-blob` | a blob of another size or version hash than requested | yes |
  * | `node/body-too-large` | the answer is longer than any valid one; cut off | no |
  * | `node/unsupported-operation` | was not sent: the dialect lacks the operation | no |

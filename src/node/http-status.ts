@@ -6,9 +6,10 @@ const BRACKET = 0x5b;
 
 /**
  * Passes answers that can be JSON-RPC. A node sends its own errors with 400, 404 or 500 and a JSON body.
- * @throws NodeError `unauthorized`, `busy`, `not-a-node`, or `unreachable` when a proxy reports it
+ * @throws NodeError `unauthorized`, `busy`, `not-a-node`, or what a proxy reports: of a read `unreachable`, of a submission
+ * `connection-lost`
  */
-export function refuseNonRpc(name: string, answer: HttpAnswer): void {
+export function refuseNonRpc(name: string, answer: HttpAnswer, effect: 'read' | 'submit'): void {
   const { status } = answer;
   const details = { node: name, status, contentType: answer.contentType.slice(0, 80), bytes: answer.body.length };
   if (status === 401) {
@@ -33,6 +34,18 @@ export function refuseNonRpc(name: string, answer: HttpAnswer): void {
     });
   }
   if (status === 502 || status === 504) {
+    // The proxy may have passed the call on before the node's answer was lost.
+    if (effect === 'submit') {
+      throw new NodeError(
+        'node/connection-lost',
+        `A proxy in front of ${name} gave no answer of the node (${status}).`,
+        {
+          details,
+          retryable: true,
+          hint: 'The node may have executed the call: look for its effect before you send it again.',
+        },
+      );
+    }
     throw new NodeError('node/unreachable', `A proxy in front of ${name} does not reach the node (${status}).`, {
       details,
       retryable: true,

@@ -86,7 +86,7 @@ export function createTransport(options: TransportOptions, clock: Pick<Clock, 's
       signal: request.signal,
     };
     const checked = (answer: HttpAnswer) => {
-      refuseNonRpc(endpoint.name, answer);
+      refuseNonRpc(endpoint.name, answer, request.effect);
       return read(answer.body);
     };
     return await post(to, call, checked);

@@ -1,5 +1,12 @@
 import { createServer } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import {
+  assetAllocationSend,
+  assetAllocationSendMany,
+  createBlob,
+  createClient,
+  type NodeClient,
+} from '../../src/client.ts';
 import { createBlobNode, NodeError, type TransportOptions } from '../../src/node/index.ts';
 import { type Answering, fakeNode, json, rpcError } from './fake-node.ts';
 
@@ -206,5 +213,22 @@ describe('addresses', () => {
     const fake = await fakeNode((response) => response.end());
     await failure({ url: `${fake.url}/some/where/` });
     expect(fake.seen[0]?.path).toBe('/some/where/');
+  });
+});
+
+describe('a submission that a proxy answers for the node', () => {
+  const allocation = { guid: 123456n, address: 'tsys1qtheaddressofanother', amount: '1' };
+  test.each([
+    { dialect: 'syscoin-5', send: (client: NodeClient) => createBlob(client, new Uint8Array([1])) },
+    { dialect: 'syscoin-4.2', send: (client: NodeClient) => assetAllocationSend(client, allocation) },
+    { dialect: 'syscoin-4.2', send: (client: NodeClient) => assetAllocationSendMany(client, [allocation]) },
+  ] as const)('is told as one that may have been executed ($dialect)', async ({ dialect, send }) => {
+    for (const status of [502, 504]) {
+      const fake = await fakeNode((response) => response.writeHead(status).end(HTML));
+      const client = createClient({ url: fake.url, dialect });
+      onTestFinished(() => client.close());
+      await expect(send(client)).rejects.toMatchObject({ code: 'node/connection-lost', details: { status } });
+      expect(fake.seen).toHaveLength(1);
+    }
   });
 });

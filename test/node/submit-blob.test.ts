@@ -1,9 +1,10 @@
+import type { ServerResponse } from 'node:http';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createClient, type SubmissionProgress, type SubmitOptions, submitBlob } from '../../src/client.ts';
 import { encodeHex } from '../../src/core/blob/hex.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';
-import { callOf, fakeNode, result, rpcError, type Seen } from './fake-node.ts';
+import { callOf, fakeNode, json, result, rpcError, type Seen } from './fake-node.ts';
 
 const BYTES = new TextEncoder().encode('a blob of ours');
 const HASH = encodeHex(nobleHasher.keccak256(BYTES));
@@ -16,7 +17,20 @@ interface Entry {
   height?: number;
   chainlock?: boolean;
 }
-type Fate = 'answer' | 'lose the call' | 'lose the answer';
+/** Answers that a proxy gives or leaves of a submission that the node has executed. */
+const GARBLED = {
+  'a 502 of a proxy': (response) => response.writeHead(502).end('<html>Bad gateway</html>'),
+  'a 504 of a proxy': (response) => response.writeHead(504).end('<html>Gateway timeout</html>'),
+  'a page of a proxy': (response) => response.writeHead(524).end('<html>A timeout occurred</html>'),
+  'an empty 200': (response) => response.writeHead(200).end(),
+  'half of the answer': (response) => json(response, 200, '{"result":{"txid":"cdcd'),
+  'an answer that is too long': (response) => json(response, 200, `{"result":"${'cd'.repeat(2 ** 18)}"}`),
+} satisfies Record<string, (response: ServerResponse) => void>;
+type Fate = 'answer' | 'lose the call' | 'lose the answer' | keyof typeof GARBLED;
+
+function isGarbled(fate: string): fate is keyof typeof GARBLED {
+  return fate in GARBLED;
+}
 
 /** A node with at most one blob. `story` lists the cache's answers to successive look-ups; the last one stays. */
 async function nodeWith(setting: {
@@ -26,6 +40,8 @@ async function nodeWith(setting: {
   afterCreate?: Entry;
   /** The look-up that is never answered, and what happens then. */
   hangs?: { readonly look: number; readonly then: () => void };
+  /** From this look-up on the node refuses the user. */
+  refusesFrom?: number;
 }) {
   const state = { looks: 0, created: 0, createBodies: [] as string[], arrived: false };
   const fake = await fakeNode((response, seen, request) => {
@@ -38,10 +54,11 @@ async function nodeWith(setting: {
         state.createBodies.push(seen.body);
         if (fate !== 'lose the call') state.arrived = true;
         if (fate === 'answer') return result(response, seen, { txid: TXID, versionhash: HASH, datasize: BYTES.length });
-        return request.socket.resetAndDestroy();
+        return isGarbled(fate) ? GARBLED[fate](response) : request.socket.resetAndDestroy();
       }
       case 'getnevmblobdata':
         if (state.looks === setting.hangs?.look) return setting.hangs.then();
+        if (state.looks >= (setting.refusesFrom ?? Number.POSITIVE_INFINITY)) return response.writeHead(403).end();
         return answerGet(argument === HASH ? nextOf(setting.story) : entryOfTx(String(argument)), argument, (body) =>
           body === null
             ? rpcError(response, seen, -32602, `Could not find blob information for versionhash ${argument}`)
@@ -172,6 +189,23 @@ describe('after a lost connection', () => {
     expect(await submit()).toMatchObject({ stage: 'listed', txid: TXID });
     expect(creates(fake.seen)).toBe(1);
     expect(stages()).toEqual(['looking', 'sent', 'listed']);
+  });
+
+  test.each(Object.keys(GARBLED).filter(isGarbled))('a blob that arrived is not sent again after %s', async (fate) => {
+    const { submit, fake, stages } = await nodeWith({ story: [null], fates: [fate], afterCreate: ours });
+    expect(await submit()).toMatchObject({ stage: 'listed', txid: TXID });
+    expect(creates(fake.seen)).toBe(1);
+    expect(stages()).toEqual(['looking', 'sent', 'listed']);
+  });
+
+  test('a look that fails for good tells that the blob may have arrived', async () => {
+    const { submit, fake } = await nodeWith({
+      story: [null],
+      fates: ['a 504 of a proxy'],
+      refusesFrom: 1,
+    });
+    await expect(submit()).rejects.toMatchObject({ code: 'node/submission-unknown', details: { versionHash: HASH } });
+    expect(creates(fake.seen)).toBe(1);
   });
 
   test('a blob that did not arrive is sent again without risk of a second transaction', async () => {

@@ -47,7 +47,7 @@ export function createBlobCall(bytes: Uint8Array, options: CreateBlobOptions = {
 
 /**
  * Submits a blob. Success means that the node accepted it for now; `submitBlob` waits until it is mined.
- * @throws NodeError. After `node/connection-lost` or `node/timeout` the blob may have arrived.
+ * @throws NodeError. After `node/connection-lost`, `node/timeout` or `node/malformed-answer` the blob may have arrived.
  *
  * @example
  * const { versionHash, txid } = await createBlob(client, new TextEncoder().encode('hello'));

@@ -25,7 +25,7 @@ const LOOKS = 3;
 const QUESTIONS = 30;
 
 /**
- * Submits a blob once, even over a failing connection: after a lost answer it polls whether the blob arrived. Calls
+ * Submits a blob once, even over a failing connection: after a lost or garbled answer it polls whether the blob arrived. Calls
  * `onLost` then.
  * @throws NodeError `node/submission-unknown` when the outcome stays unknown
  */
@@ -87,7 +87,8 @@ async function lookForArrival(
       if (found !== null) return found;
       denied += 1;
     } catch (error) {
-      if (!(error instanceof NodeError) || !error.retryable) throw error;
+      if (!(error instanceof NodeError)) throw error;
+      if (!error.retryable) throw unknownSubmission(versionHash, error);
     }
   }
   if (denied < LOOKS) throw unknownSubmission(versionHash, lost);
@@ -95,7 +96,21 @@ async function lookForArrival(
 }
 
 function mayHaveArrived(error: unknown): error is NodeError {
-  return error instanceof NodeError && (error.code === 'node/connection-lost' || error.code === 'node/timeout');
+  if (!(error instanceof NodeError)) return false;
+  switch (error.code) {
+    case 'node/connection-lost':
+    case 'node/timeout':
+    case 'node/malformed-answer':
+    case 'node/body-too-large':
+      return true;
+    case 'node/not-a-node': {
+      // The look before found a node there, so the page is of a proxy. A redirect or a refusal reached no node.
+      const status = Number(error.details['status']);
+      return !(status >= 300 && status < 500);
+    }
+    default:
+      return false;
+  }
 }
 
 function unknownSubmission(versionHash: VersionHash, cause: NodeError): NodeError {

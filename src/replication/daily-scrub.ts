@@ -4,7 +4,7 @@ import { StorageError } from '../storage/errors.ts';
 import { blobScrub, type CheckedBlobsModules } from './checked-blobs.ts';
 import type { CustomUpkeep } from './custom/custom-upkeep.ts';
 import type { Replication } from './replication.ts';
-import type { BackendFindings, Scrub } from './scrub.ts';
+import type { BackendFindings, ReadingFindings, Scrub } from './scrub.ts';
 
 export interface ScrubOptions {
   /** In so many days everything is read again. */
@@ -23,7 +23,7 @@ export interface DailyScrubModules {
 /** Findings of this day's scrub at one place; null: not done. */
 interface DoneToday {
   readonly listing: BackendFindings | null;
-  readonly reading: BackendFindings | null;
+  readonly reading: ReadingFindings | null;
 }
 
 /** Compares the listings and reads a part of everything again, each day. Bad copies are queued to be repaired. */
@@ -59,7 +59,8 @@ export class DailyScrub {
         await this.#look(name, scrub, signal);
       } catch (error) {
         if (signal.aborted) return;
-        conditions.setError('scrub', error);
+        // Only admission decides whether a backend blocks readiness. One copy or bucket that gives nothing never does.
+        conditions.setError('scrub', error, false);
         failure = error;
       }
     }
@@ -67,17 +68,27 @@ export class DailyScrub {
     conditions.set('scrub', null);
   }
 
-  async #look(name: string, scrub: Pick<Scrub<never>, 'backend' | 'check' | 'slice'>, signal: AbortSignal) {
+  async #look(
+    name: string,
+    scrub: Pick<Scrub<never>, 'backend' | 'check' | 'slice' | 'readAgain'>,
+    signal: AbortSignal,
+  ) {
     const done = this.#done.get(name);
     const isListed = done?.listing?.fault === null;
     const listing = isListed && done.listing !== null ? done.listing : await scrub.check(null, () => {}, signal);
     this.#done.set(name, { listing, reading: done?.reading ?? null });
-    // Each part is read once a day: a bucket charges for what is read.
-    const reading = done?.reading ?? (await scrub.slice(this.#options.days, signal));
+    const reading = await this.#read(scrub, done?.reading ?? null, signal);
     this.#done.set(name, { listing, reading });
-    this.#modules.log.info({ backend: scrub.backend, listing, reading }, 'scrubbed');
+    const told = { ...reading, unread: reading.unread.length };
+    this.#modules.log.info({ backend: scrub.backend, listing, reading: told }, 'scrubbed');
     const fault = listing.fault ?? reading.fault;
     if (fault !== null) throw notLooked(fault, scrub.backend);
+  }
+
+  /** Each part is read once a day, because a bucket charges for reads. A repeat reads only what could not be looked at. */
+  async #read(scrub: Pick<Scrub<never>, 'slice' | 'readAgain'>, before: ReadingFindings | null, signal: AbortSignal) {
+    if (before === null) return await scrub.slice(this.#options.days, signal);
+    return before.fault === null ? before : await scrub.readAgain(before.unread, signal);
   }
 }
 
@@ -88,7 +99,7 @@ function notLooked(fault: string, backend: string): StorageError {
     {
       details: { backend },
       retryable: true,
-      hint: 'Let holdfast list that backend and read there; what is missing is not noticed meanwhile. Holdfast lists it again every hour, and reads the next part the next day.',
+      hint: 'Let holdfast list that backend and read there; what is missing is not noticed meanwhile. Every hour Holdfast tries again what failed; it reads the next part the next day.',
     },
   );
 }

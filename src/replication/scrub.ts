@@ -40,6 +40,12 @@ export interface BackendFindings extends ListingComparison {
   readonly fault: string | null;
 }
 
+/** Findings of a reading. */
+export interface ReadingFindings extends BackendFindings {
+  /** Sequences of the copies that could not be looked at, and may be looked at again. */
+  readonly unread: readonly number[];
+}
+
 type Counts = { -readonly [K in keyof Omit<BackendFindings, 'backend'>]: BackendFindings[K] };
 
 const NOTHING_YET: Readonly<Counts> = {
@@ -119,7 +125,7 @@ export class Scrub<E extends { readonly sequence: number }> {
     const counts: Counts = { ...NOTHING_YET };
     try {
       const told = (done: number) => progress({ backend, step: 'listing', done, total: null });
-      const askByName = (doubtful: readonly E[]) => this.#look(doubtful, counts, signal);
+      const askByName = async (doubtful: readonly E[]) => void (await this.#look(doubtful, counts, signal));
       Object.assign(counts, await this.#copies.compare(told, askByName, signal));
       if (subset !== null) await this.#readSubset(subset, counts, progress, signal);
     } catch (error) {
@@ -131,21 +137,38 @@ export class Scrub<E extends { readonly sequence: number }> {
   }
 
   /** The next part of what it holds, after where the last one ended; begins again at the end. */
-  async slice(parts: number, signal: AbortSignal): Promise<BackendFindings> {
+  async slice(parts: number, signal: AbortSignal): Promise<ReadingFindings> {
     const { backend, prefix, goodCount, damagedCount } = this.#copies;
     const purpose = `${prefix}daily`;
     const counts: Counts = { ...NOTHING_YET };
+    const unread: number[] = [];
     // Damaged copies count as well: else each day that finds much would read less, and the round take longer.
     let left = Math.ceil((goodCount + damagedCount) / parts);
     while (left > 0) {
       const after = this.#progress.progress(backend, purpose);
       const page = this.#copies.goodAfter(after, Math.min(left, PAGE_ENTRIES));
-      await this.#look(page, counts, signal);
+      unread.push(...(await this.#look(page, counts, signal)));
       this.#progress.recordProgress(backend, purpose, page.at(-1)?.sequence ?? 0);
       if (page.length === 0) break;
       left -= page.length;
     }
-    return { backend, ...counts };
+    return { backend, ...counts, unread };
+  }
+
+  /** Reads again the copies that a reading could not look at, except those that are known to be damaged by now. */
+  async readAgain(sequences: readonly number[], signal: AbortSignal): Promise<ReadingFindings> {
+    const { backend } = this;
+    const counts: Counts = { ...NOTHING_YET };
+    const unread: number[] = [];
+    const entryOf = (wanted: number) =>
+      this.#copies.goodAfter(wanted - 1, 1).filter(({ sequence }) => sequence === wanted);
+    // A group is so small that its faults alone never end the reading.
+    const size = MAX_UNCLEAR - 1;
+    for (let from = 0; from < sequences.length; from += size) {
+      const entries = sequences.slice(from, from + size).flatMap(entryOf);
+      unread.push(...(await this.#look(entries, counts, signal)));
+    }
+    return { backend, ...counts, unread };
   }
 
   async #readSubset(
@@ -174,8 +197,11 @@ export class Scrub<E extends { readonly sequence: number }> {
     this.#progress.recordProgress(backend, purpose, 0);
   }
 
-  /** Reads copies, some at a time, and records what they are. One that cannot be looked at holds up none behind it. */
-  async #look(entries: readonly E[], counts: Counts, signal: AbortSignal): Promise<void> {
+  /**
+   * Reads copies, some at a time, and records what they are. One that cannot be looked at holds up none behind it. Gives the
+   * sequences of those.
+   */
+  async #look(entries: readonly E[], counts: Counts, signal: AbortSignal): Promise<number[]> {
     const copies = this.#copies;
     const waiting = [...entries];
     const unclear: { readonly entry: E; readonly error: StorageError }[] = [];
@@ -225,6 +251,7 @@ export class Scrub<E extends { readonly sequence: number }> {
         await copies.look(other, signal);
         counts.fault = `${copies.describe(first.entry)} could not be looked at: ${first.error.message}`;
       }
+      return unclear.map(({ entry }) => entry.sequence);
     } finally {
       if (good.length > 0) copies.recordGood(good);
     }

@@ -215,7 +215,7 @@ test('a backend that may not be listed has its daily part read, and that its lis
   const log = createLogger('silent', { write: () => {} });
   const daily = new DailyScrub({ days: 1 }, { ...scene, blobs: scene, log });
   await expect(daily.slice(NEVER)).rejects.toThrow('What s3 holds could not be compared with the catalog');
-  expect(scene.conditions.has('scrub')).toBe(true);
+  expect(scene.conditions.standing()).toMatchObject([{ subject: 'scrub', blocksReadiness: false }]);
   expect(reads()).toHaveLength(BLOBS.length);
   backend.before = () => {};
   await daily.slice(NEVER);
@@ -243,6 +243,30 @@ test('a scrub that is repeated within its day reads no further, and lists again 
   expect(asked()).toEqual([]);
   await daily.slice(NEVER);
   expect(asked().filter((one) => one === 'get')).toHaveLength(5);
+});
+
+test('a repeat within the day reads only the copies that could not be looked at, and its success ends the condition', async () => {
+  const { backend, reads, ...scene } = await stored();
+  const unread = new Set(BLOBS.slice(0, 3).map(keyOf));
+  backend.before = (operation, name) => {
+    if (operation === 'get' && name !== null && unread.has(keyOf(name))) throw refusal('s3', 'storage/archived');
+  };
+  const log = createLogger('silent', { write: () => {} });
+  const daily = new DailyScrub({ days: 6 }, { ...scene, blobs: scene, log });
+  await expect(daily.slice(NEVER)).rejects.toThrow('could not be looked at');
+  unread.delete(at(0));
+  reads();
+  await expect(daily.slice(NEVER, true)).rejects.toThrow('could not be looked at');
+  expect(reads()).toContain(`get ${at(0)}`);
+  backend.before = () => {};
+  await daily.slice(NEVER, true);
+  expect(scene.conditions.has('scrub')).toBe(false);
+  expect(new Set(reads())).toEqual(new Set([`get ${at(1)}`, `get ${at(2)}`]));
+  await daily.slice(NEVER, true);
+  expect(reads()).toEqual([]);
+  // The repeats moved nothing on: the next day reads the next part.
+  await daily.slice(NEVER);
+  expect(new Set(reads())).toEqual(new Set([5, 6, 7, 8, 9].map((index) => `get ${at(index)}`)));
 });
 
 test('a scrub that gives a place up reads there no more, and records what it was reading', async () => {

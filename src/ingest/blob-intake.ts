@@ -1,5 +1,6 @@
 import type { QueuedBlob } from '../catalog/seen-table.ts';
 import { isForLater } from '../core/archive-errors.ts';
+import { messageOf } from '../core/blob/errors.ts';
 import type { VersionHash } from '../core/blob/ids.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import type { FetchOutcome } from '../node/blob-node.ts';
@@ -73,13 +74,16 @@ export class BlobIntake {
     return missing;
   }
 
-  /** A disk that does not give them, or not these, is no reason not to fetch them. */
+  /**
+   * A disk that does not give them, or not these, is no reason not to fetch them. That is no condition either: the fetched
+   * blob replaces them, and nothing looks at them again to end it.
+   */
   async #findLeftOver(wanted: QueuedBlob, signal: AbortSignal): Promise<VerifiedBlob | null> {
     try {
       return await this.#orphans.find(wanted, signal);
     } catch (error) {
       signal.throwIfAborted();
-      this.#conditions.setError('disk', error, false);
+      this.#conditions.note('disk', `${wanted.versionHash} cannot be read here, and is fetched: ${messageOf(error)}`);
       return null;
     }
   }

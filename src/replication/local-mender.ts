@@ -37,11 +37,8 @@ export class LocalMender {
       const lookedMs = catalog.nowMs();
       return (await this.mendSome(signal)) ? 0 : replicas.idleMs(local.id, lookedMs);
     };
-    // The disk is healthy when its blobs were read, not when there was nothing to repair.
-    const tell = (error: unknown) => {
-      if (error !== null) conditions.setError('disk', error);
-    };
-    await runLoop('disk', step, { signal, backoff: BACKOFF.local, wake: replicas.changes(local.id), tell });
+    // A copy that the disk does not give is noted by itself. A step fails as a whole where the catalog or the count does.
+    await runLoop('repair', step, { signal, backoff: BACKOFF.local, wake: replicas.changes(local.id), conditions });
   }
 
   /** Looks whether a disk that refused blobs works again. */

@@ -5,6 +5,7 @@ import { ArchiveRule } from '../../src/core/blob/archive-rule.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
+import type { Backend } from '../../src/replication/backend.ts';
 import { ArchiverKey } from '../../src/storage/local/archiver-key.ts';
 import { DataFolder } from '../../src/storage/local/data-folder.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
@@ -46,6 +47,8 @@ export interface SceneSetup {
   readonly startHeight?: number;
   /** Default: everything is archived. */
   readonly rule?: ArchiveRule;
+  /** Keeps everything, and the folder is its cache. Default: the folder keeps everything. */
+  readonly backend?: Backend | null;
 }
 
 /** The archive on a real folder, with a node in memory. */
@@ -54,8 +57,11 @@ export async function archiveScene(setup: SceneSetup = {}): Promise<ArchiveScene
   const nowMs = setup.nowMs ?? Date.now;
   const folder = await DataFolder.claim(setup.dataDir ?? temporaryFolder());
   const store = await LocalStore.open(folder.path);
-  const { rule = ArchiveRule.EVERYTHING } = setup;
-  const catalog = openCatalog({ folder: folder.path, clock: { ...SYSTEM_CLOCK, wallMs: nowMs }, rule });
+  const { rule = ArchiveRule.EVERYTHING, backend = null } = setup;
+  const catalog = openCatalog({
+    ...{ folder: folder.path, clock: { ...SYSTEM_CLOCK, wallMs: nowMs }, rule },
+    ...(backend === null ? {} : { backends: [backend.id], localIsCache: true }),
+  });
   const log: string[] = [];
   const logger = createLogger('info', { write: (line) => void log.push(line) });
   const conditions = new ConditionBoard(logger, nowMs);
@@ -77,14 +83,19 @@ export async function archiveScene(setup: SceneSetup = {}): Promise<ArchiveScene
       replication: {
         requests: 2,
         bytesPerSecond: null,
-        local: { mode: 'keep', budgetBytes: null, disk: () => folder.room(), freeBytes: () => folder.freeBytes() },
+        local: {
+          mode: backend === null ? 'keep' : 'cache',
+          budgetBytes: null,
+          disk: () => folder.room(),
+          freeBytes: () => folder.freeBytes(),
+        },
       },
       scrub: { days: 30 },
     },
     {
       node,
       otherNodes: setup.otherNodes ?? [],
-      backends: [],
+      backends: backend === null ? [] : [backend],
       catalog,
       store,
       binding: folder,

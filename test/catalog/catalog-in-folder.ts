@@ -26,6 +26,7 @@ export class HandClock {
 export interface CatalogSetup {
   readonly folder?: string;
   readonly backends?: readonly string[];
+  readonly localIsCache?: boolean;
   readonly replicasRequired?: number;
   readonly clock?: Clock;
   readonly rule?: ArchiveRule;
@@ -37,6 +38,7 @@ export function openCatalog(setup: CatalogSetup = {}): Catalog {
     path: join(setup.folder ?? temporaryFolder(), 'catalog.sqlite'),
     migrationsFolder: MIGRATIONS,
     backends: setup.backends ?? ['local'],
+    localIsCache: setup.localIsCache ?? false,
     replicasRequired: setup.replicasRequired ?? 1,
     clock: setup.clock ?? new HandClock(),
     ...(setup.rule === undefined ? {} : { rule: setup.rule }),

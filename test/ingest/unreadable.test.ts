@@ -5,6 +5,7 @@ import { storageFault } from '../../src/storage/errors.ts';
 import { type ArchiveScene, archiveScene } from '../app/archive-under-test.ts';
 import { eventually } from '../e2e/eventually.ts';
 import { readWhole } from '../read-whole.ts';
+import { MemoryBackend } from '../replication/memory-backend.ts';
 import { NEVER, sampleBlob } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
@@ -38,19 +39,26 @@ test('a blob that cannot be read back keeps none of the others from being stored
   expect(entry === undefined ? [] : scene.catalog.placementsOf(entry)).toMatchObject([{ state: 'wanted' }]);
 });
 
-test('a left-over blob that cannot be read is fetched', async () => {
-  const dataDir = temporaryFolder();
-  const before = await archiveScene({ dataDir });
-  before.catalog.noteListed([{ ...before.node.publish(bad), medianTimeSeconds: 1_767_225_600 }]);
-  before.catalog.recordRebuilt();
-  await before.release();
-  const scene = await archiveScene({ dataDir, node: before.node });
-  const { mend } = faultyDisk(scene, bad.versionHash);
-  scene.archive.activity.on('spooled', mend);
-  scene.start();
-  await eventually(() => expect(scene.catalog.totals()).toMatchObject({ seen: 0, stored: 1 }));
-  expect(scene.node.askedFor(bad.versionHash)).toBe(1);
-});
+for (const [where, backend] of [
+  ['in a folder that keeps everything', null],
+  ['in a cache', new MemoryBackend('s3')],
+] as const) {
+  test(`a left-over blob ${where} that cannot be read is fetched, and no condition of it stays`, async () => {
+    const dataDir = temporaryFolder();
+    const before = await archiveScene({ dataDir, backend });
+    before.catalog.noteListed([{ ...before.node.publish(bad), medianTimeSeconds: 1_767_225_600 }]);
+    before.catalog.recordRebuilt();
+    await before.release();
+    const scene = await archiveScene({ dataDir, backend, node: before.node });
+    const { mend } = faultyDisk(scene, bad.versionHash);
+    scene.archive.activity.on('spooled', mend);
+    scene.start();
+    await eventually(() => expect(scene.catalog.totals()).toMatchObject({ seen: 0, stored: 1 }));
+    expect(scene.node.askedFor(bad.versionHash)).toBe(1);
+    expect(scene.log.some((line) => line.includes('cannot be read here, and is fetched'))).toBe(true);
+    await eventually(() => expect(scene.conditions.all()).toEqual([]));
+  });
+}
 
 test('an unreadable orphan keeps no other from being indexed, is not called absent, and is indexed when the disk is repaired', async () => {
   const dataDir = temporaryFolder();

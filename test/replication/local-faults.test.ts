@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import type { ContentEntry } from '../../src/catalog/content-table.ts';
+import { damagedCatalog } from '../../src/catalog/errors.ts';
 import { blobScrub } from '../../src/replication/checked-blobs.ts';
 import { localHolding } from '../../src/replication/holding.ts';
 import { StorageError, storageFault } from '../../src/storage/errors.ts';
@@ -236,4 +237,20 @@ test('a small blob whose row cannot be written is kept as a file', async () => {
 test('a folder that keeps and is full passes new blobs on to a backend', async () => {
   const made = await stored([], { disk: async () => ({ freeBytes: 0, totalBytes: 2 ** 40 }) });
   expect(await made.spool(sampleBlob('full', 1_000))).toBe('s3');
+});
+
+test('a catalog that fails once while a cache looks for damaged copies is told until the next look', async () => {
+  const scene = await replicationScene({ backends: [new MemoryBackend('s3')], mode: 'cache' });
+  const { replicas } = scene.catalog;
+  const dueDamaged = replicas.dueDamaged.bind(replicas);
+  const codes: (string | undefined)[] = [];
+  replicas.dueDamaged = (backend, limit) => {
+    codes.push(scene.conditions.all()[0]?.code);
+    if (codes.length === 1) throw damagedCatalog('catalog.sqlite', new Error('EIO'));
+    return dueDamaged(backend, limit);
+  };
+  scene.start();
+  await eventually(() => expect(codes.length).toBeGreaterThan(1));
+  await eventually(() => expect(scene.conditions.all()).toEqual([]));
+  expect(codes[1]).toBe('catalog/damaged');
 });

@@ -19,6 +19,7 @@ export type Subject =
   | 'drain'
   | 'rebuild'
   | 'disk'
+  | 'repair'
   | 'local'
   | 'rows'
   | 'room'

@@ -1,11 +1,15 @@
 import { z } from 'zod';
 import type { Tables } from './tables.ts';
 
-const run = z.object({
-  begunMs: z.number(),
-  succeededMs: z.number().nullable(),
-  outcome: z.enum(['never', 'running', 'succeeded', 'failed', 'interrupted']),
-});
+const run = z
+  .object({
+    // A catalog of an earlier build does not say it.
+    scheduledMs: z.number().optional(),
+    begunMs: z.number(),
+    succeededMs: z.number().nullable(),
+    outcome: z.enum(['never', 'running', 'succeeded', 'failed', 'interrupted']),
+  })
+  .transform(({ scheduledMs, ...known }) => ({ scheduledMs: scheduledMs ?? known.begunMs, ...known }));
 
 export type RecordedRun = Readonly<z.output<typeof run>>;
 
@@ -22,8 +26,10 @@ export class TaskRuns {
     return reading('read when a task last ran', () => facts.get(`task/${task}`, run));
   }
 
-  put(task: string, { begunMs, succeededMs, outcome }: RecordedRun): void {
+  put(task: string, { scheduledMs, begunMs, succeededMs, outcome }: RecordedRun): void {
     const { facts, transaction } = this.#tables;
-    transaction('record a run of a task', () => facts.put(`task/${task}`, { begunMs, succeededMs, outcome }));
+    transaction('record a run of a task', () =>
+      facts.put(`task/${task}`, { scheduledMs, begunMs, succeededMs, outcome }),
+    );
   }
 }

@@ -12,7 +12,7 @@ export function declareScheduleMetrics(metrics: MetricsRegistry, read: () => rea
   gauge(
     'holdfast_task_last_success_timestamp_seconds',
     'When each scheduled task last ended well; before that, when it was first scheduled.',
-    ({ succeededMs, begunMs, outcome }) => (succeededMs ?? (outcome === 'never' ? begunMs : 0)) / 1_000,
+    ({ succeededMs, scheduledMs }) => (succeededMs ?? scheduledMs) / 1_000,
   );
   gauge('holdfast_task_failed', '1: its last run failed.', ({ outcome }) => Number(outcome === 'failed'));
   gauge('holdfast_task_running', '1: it is under way.', ({ outcome }) => Number(outcome === 'running'));

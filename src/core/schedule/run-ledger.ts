@@ -6,6 +6,8 @@ export interface RunLedger {
 }
 
 export interface TaskRun {
+  /** Unix milliseconds of the first registration. */
+  readonly scheduledMs: number;
   /** Unix milliseconds of the last start; before the first run, of the first registration. */
   readonly begunMs: number;
   /** Unix milliseconds of the last successful end. */

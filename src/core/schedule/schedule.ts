@@ -1,7 +1,7 @@
 import type { Logger } from '../observability/logger.ts';
 import { BACKOFF } from '../time/backoff.ts';
 import type { Clock } from '../time/clock.ts';
-import { LONGEST_SLEEP_MS, type Next, runLoop } from '../time/run-loop.ts';
+import { LONGEST_SLEEP_MS, type LoopPolicy, type Next, retryUntil, runLoop } from '../time/run-loop.ts';
 import { CronTime } from './cron-time.ts';
 import type { RunLedger, TaskRun } from './run-ledger.ts';
 
@@ -65,7 +65,7 @@ export class Schedule {
   get states(): TaskState[] {
     return this.#tasks.map(({ name }) => ({
       name,
-      ...(this.#modules.ledger.find(name) ?? { begunMs: 0, succeededMs: null, outcome: 'never' as const }),
+      ...(this.#modules.ledger.find(name) ?? registered(0)),
       lastSeconds: this.#lastSeconds.get(name) ?? null,
     }));
   }
@@ -77,15 +77,19 @@ export class Schedule {
     const step = async (): Promise<Next> => {
       // After the clock was set back, times ahead of it have not happened.
       const untilMs = clock.wallMs();
-      const wasDue = time.wasDue(Math.min(since ?? this.#begin(task), untilMs), untilMs);
+      since ??= this.#begin(task);
+      const wasDue = time.wasDue(Math.min(since, untilMs), untilMs);
       const isDue = wasDue || this.#isToRepeat(task, untilMs);
-      since = untilMs;
-      if (!isDue) return LONGEST_SLEEP_MS;
+      if (!isDue) {
+        since = untilMs;
+        return LONGEST_SLEEP_MS;
+      }
       await wait(random() * JITTER_MS, signal);
       if (signal.aborted) return 'done';
-      // Times that became due during the run are covered by it.
-      since = clock.wallMs();
-      await this.#once(task, !wasDue, signal);
+      // A time stays due until its run is recorded. Times that become due during the run are made up for after it.
+      const begun = this.#recordBegin(task);
+      since = begun.begunMs;
+      await this.#once(task, begun, !wasDue, policy);
       return LONGEST_SLEEP_MS;
     };
     // The catalog cannot be written now. The task reports its own failures itself.
@@ -103,7 +107,7 @@ export class Schedule {
     const last = ledger.find(name);
     if (last === null) {
       const begunMs = clock.wallMs();
-      ledger.put(name, { begunMs, succeededMs: null, outcome: 'never' });
+      ledger.put(name, registered(begunMs));
       return begunMs;
     }
     if (last.outcome !== 'running' && last.outcome !== 'interrupted') return last.begunMs;
@@ -116,27 +120,41 @@ export class Schedule {
     return last?.outcome === 'failed' && nowMs - (this.#endedMs.get(name) ?? last.begunMs) >= REPEAT_MS;
   }
 
-  async #once({ name, run }: Task, isRepeat: boolean, signal: AbortSignal): Promise<void> {
-    const { ledger, log, clock, ended } = this.#modules;
+  #recordBegin({ name }: Task): TaskRun {
+    const { ledger, clock } = this.#modules;
     const begunMs = clock.wallMs();
-    const succeededMs = ledger.find(name)?.succeededMs ?? null;
-    ledger.put(name, { begunMs, succeededMs, outcome: 'running' });
+    const begun: TaskRun = { ...(ledger.find(name) ?? registered(begunMs)), begunMs, outcome: 'running' };
+    ledger.put(name, begun);
+    return begun;
+  }
+
+  async #once({ name, run }: Task, begun: TaskRun, isRepeat: boolean, policy: LoopPolicy): Promise<void> {
+    const { ledger, log, clock, ended } = this.#modules;
+    const { signal } = policy;
     const startedMs = clock.steadyMs();
+    let end: TaskRun;
+    let failure: unknown = null;
     try {
       await run(signal, isRepeat);
-      if (signal.aborted) {
-        ledger.put(name, { begunMs, succeededMs, outcome: 'interrupted' });
-        return;
-      }
-      ledger.put(name, { begunMs, succeededMs: clock.wallMs(), outcome: 'succeeded' });
-      log.info({ task: name, seconds: (clock.steadyMs() - startedMs) / 1_000 }, 'a scheduled task ended well');
-      ended(name, null);
+      end = { ...begun, succeededMs: clock.wallMs(), outcome: 'succeeded' };
     } catch (error) {
-      ledger.put(name, { begunMs, succeededMs, outcome: signal.aborted ? 'interrupted' : 'failed' });
-      if (!signal.aborted) ended(name, error);
-    } finally {
-      this.#endedMs.set(name, clock.wallMs());
-      this.#lastSeconds.set(name, (clock.steadyMs() - startedMs) / 1_000);
+      end = { ...begun, outcome: 'failed' };
+      failure = error;
     }
+    const seconds = (clock.steadyMs() - startedMs) / 1_000;
+    this.#endedMs.set(name, clock.wallMs());
+    this.#lastSeconds.set(name, seconds);
+    if (signal.aborted) {
+      ledger.put(name, { ...begun, outcome: 'interrupted' });
+      return;
+    }
+    // The record is tried again by itself. A ledger that cannot be written now is no failure of the task.
+    await retryUntil(`task:${name}`, async () => ledger.put(name, end), policy);
+    if (failure === null) log.info({ task: name, seconds }, 'a scheduled task ended well');
+    ended(name, failure);
   }
+}
+
+function registered(atMs: number): TaskRun {
+  return { scheduledMs: atMs, begunMs: atMs, succeededMs: null, outcome: 'never' };
 }

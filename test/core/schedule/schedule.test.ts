@@ -1,5 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createLogger } from '../../../src/core/observability/logger.ts';
+import { MetricsRegistry } from '../../../src/core/observability/metrics.ts';
+import { declareScheduleMetrics } from '../../../src/core/schedule/metrics.ts';
 import type { RunLedger, TaskRun } from '../../../src/core/schedule/run-ledger.ts';
 import { Schedule, type Task } from '../../../src/core/schedule/schedule.ts';
 import { openCatalog } from '../../catalog/catalog-in-folder.ts';
@@ -9,10 +11,18 @@ const MINUTE_MS = 60_000;
 /** Noon by this machine's clock. */
 const NOON_MS = new Date(2026, 0, 15, 12, 0, 0).getTime();
 
+/** A task that was registered long ago. */
+const NEW: TaskRun = { scheduledMs: 5, begunMs: 5, succeededMs: null, outcome: 'never' };
+
 class LedgerInMemory implements RunLedger {
   readonly runs = new Map<string, TaskRun>();
+  /** Outcomes that are refused once each. */
+  readonly refused = new Set<TaskRun['outcome']>();
   find = (task: string): TaskRun | null => this.runs.get(task) ?? null;
-  put = (task: string, run: TaskRun): void => void this.runs.set(task, run);
+  put = (task: string, run: TaskRun): void => {
+    if (this.refused.delete(run.outcome)) throw new Error(`the disk is full: ${run.outcome}`);
+    this.runs.set(task, run);
+  };
 }
 
 /** A clock that moves only while the schedule waits, as far as the test allows. */
@@ -47,6 +57,7 @@ interface Scene {
   readonly time: SteppedTime;
   readonly ledger: LedgerInMemory;
   readonly ended: [string, unknown][];
+  readonly schedule: Schedule;
   stop(): Promise<void>;
 }
 
@@ -55,20 +66,21 @@ function start(tasks: readonly Task[], given: { time?: SteppedTime; ledger?: Run
   const memory = new LedgerInMemory();
   const ended: [string, unknown][] = [];
   const stopping = new AbortController();
-  const running = new Schedule(tasks, {
+  const schedule = new Schedule(tasks, {
     ledger: given.ledger ?? memory,
     log: createLogger('silent', { write: () => {} }),
     ended: (task, error) => ended.push([task, error]),
     clock: { wallMs: () => time.nowMs, steadyMs: () => time.nowMs },
     random: () => given.random ?? 0,
     wait: time.wait,
-  }).run(stopping.signal);
+  });
+  const running = schedule.run(stopping.signal);
   const stop = async () => {
     stopping.abort();
     await running;
   };
   onTestFinished(stop);
-  return { time, ledger: memory, ended, stop };
+  return { time, ledger: memory, ended, schedule, stop };
 }
 
 /** A task that records its runs. */
@@ -172,11 +184,66 @@ test('a failed task of several hours rests for an hour before it is repeated, an
   ]);
 });
 
+describe('a ledger that cannot be written', () => {
+  test('a task that is due then runs after the backoff, and is told no more', async () => {
+    const time = new SteppedTime();
+    const { task, at } = noting(time, '10 12 * * *');
+    const { ended, ledger } = start([task], { time });
+    ledger.refused.add('running');
+    await time.pass(20 * MINUTE_MS);
+    expect(at.map(Math.floor)).toEqual([10]);
+    expect(ended).toEqual([
+      ['look', new Error('the disk is full: running')],
+      ['look', null],
+    ]);
+    expect(ledger.find('look')).toMatchObject({ outcome: 'succeeded' });
+  });
+
+  test.each(['succeeded', 'failed'] as const)(
+    'a run that %s is recorded after the backoff, and not run again',
+    async (outcome) => {
+      const time = new SteppedTime();
+      const failure = outcome === 'failed' ? new Error('the disk is away') : null;
+      const { task, at } = noting(time, '10 12 * * *', async () => {
+        if (failure !== null) throw failure;
+      });
+      const { ended, ledger } = start([task], { time });
+      ledger.refused.add(outcome);
+      await time.pass(20 * MINUTE_MS);
+      expect(at).toHaveLength(1);
+      expect(ended).toEqual([
+        ['look', new Error(`the disk is full: ${outcome}`)],
+        ['look', failure],
+      ]);
+      expect(ledger.find('look')).toMatchObject({ outcome });
+    },
+  );
+});
+
+test('until a task has ended well, its last success in the metrics is when it was first scheduled', async () => {
+  const time = new SteppedTime();
+  const { task } = noting(time, '10 12 * * *', async () => {
+    looks.push(schedule.states);
+    throw new Error('the disk is away');
+  });
+  const { schedule } = start([task], { time });
+  const looks = [schedule.states];
+  await time.pass(20 * MINUTE_MS);
+  looks.push(schedule.states);
+  expect(looks.flat().map(({ outcome }) => outcome)).toEqual(['never', 'running', 'failed']);
+  for (const states of looks) {
+    const metrics = new MetricsRegistry();
+    declareScheduleMetrics(metrics, () => states);
+    const line = `holdfast_task_last_success_timestamp_seconds{task="look"} ${NOON_MS / 1_000}\n`;
+    expect(await metrics.scrape()).toContain(line);
+  }
+});
+
 describe('times that passed while the process was down', () => {
   test('a missed task runs once after the start, however often it was due', async () => {
     const time = new SteppedTime();
     const ledger = new LedgerInMemory();
-    ledger.put('look', { begunMs: NOON_MS - 50 * 3_600_000, succeededMs: null, outcome: 'succeeded' });
+    ledger.put('look', { ...NEW, begunMs: NOON_MS - 50 * 3_600_000, outcome: 'succeeded' });
     const { task, at } = noting(time, '17 3 * * *');
     start([task], { time, ledger });
     await time.pass(60 * MINUTE_MS);
@@ -199,7 +266,7 @@ describe('times that passed while the process was down', () => {
   test('a killed run is repeated', async () => {
     const time = new SteppedTime();
     const ledger = new LedgerInMemory();
-    ledger.put('look', { begunMs: NOON_MS - 1_000, succeededMs: null, outcome: 'running' });
+    ledger.put('look', { ...NEW, begunMs: NOON_MS - 1_000, outcome: 'running' });
     const { task, at } = noting(time, '17 3 * * *');
     start([task], { time, ledger });
     await time.pass(MINUTE_MS);
@@ -209,7 +276,7 @@ describe('times that passed while the process was down', () => {
   test('a clock that was set back by a year delays no task', async () => {
     const time = new SteppedTime();
     const ledger = new LedgerInMemory();
-    ledger.put('look', { begunMs: NOON_MS + 365 * 86_400_000, succeededMs: null, outcome: 'succeeded' });
+    ledger.put('look', { ...NEW, begunMs: NOON_MS + 365 * 86_400_000, outcome: 'succeeded' });
     const { task, at } = noting(time, '*/20 * * * *');
     start([task], { time, ledger });
     await time.pass(25 * MINUTE_MS);
@@ -221,8 +288,9 @@ test('the catalog keeps the last run of a task over a restart', () => {
   const folder = temporaryFolder();
   const first = openCatalog({ folder });
   expect(first.runs.find('scrub')).toBeNull();
-  first.runs.put('scrub', { begunMs: 5, succeededMs: 7, outcome: 'succeeded' });
-  first.runs.put('scrub', { begunMs: 9, succeededMs: 7, outcome: 'running' });
+  first.runs.put('scrub', { ...NEW, succeededMs: 7, outcome: 'succeeded' });
+  const last: TaskRun = { ...NEW, begunMs: 9, succeededMs: 7, outcome: 'running' };
+  first.runs.put('scrub', last);
   first.close();
-  expect(openCatalog({ folder }).runs.find('scrub')).toEqual({ begunMs: 9, succeededMs: 7, outcome: 'running' });
+  expect(openCatalog({ folder }).runs.find('scrub')).toEqual(last);
 });

@@ -12,17 +12,18 @@ export interface Reloadable {
 
 /**
  * Compares what is configured now with what was, takes over what it can, and says what it did: everything else waits for
- * a restart. `running`: null while it starts. Never throws.
+ * a restart. `running` resolves after the start, and what is asked before is done then. Never throws.
  */
 export function reloader(
   before: Config,
   reread: () => Config,
   levels: LevelSwitch,
   log: Logger,
-  running: () => Reloadable | null,
+  running: Promise<Reloadable>,
 ): () => Promise<void> {
   let known = before.values;
   const reload = async () => {
+    const started = await running;
     try {
       const { values } = reread();
       const changed = SETTING_NAMES.filter((name) => JSON.stringify(values[name]) !== JSON.stringify(known[name]));
@@ -30,7 +31,7 @@ export function reloader(
         (name) => name === 'logLevel' || (SECRETS.includes(name) && known[name] !== null && values[name] !== null),
       );
       const next = { ...known, ...Object.fromEntries(taken.map((name) => [name, values[name]])) };
-      const replaced = (await running()?.reload(next)) ?? [];
+      const replaced = await started.reload(next);
       if (taken.includes('logLevel')) levels.set(next.logLevel);
       known = next;
       const keyOf = (name: SettingName) => SETTINGS[name].key;

@@ -9,7 +9,7 @@ import { type CliContext, type ExitCode, interruptedCode } from '../cli-context.
 import { devFolder } from '../daemon-address.ts';
 import { CliError } from '../errors.ts';
 import { logDestination } from '../log-destination.ts';
-import { reloader } from '../reload.ts';
+import { type Reloadable, reloader } from '../reload.ts';
 import type { Reporter, ReporterFacts } from '../reporter.ts';
 import { stopInTime } from '../stop-in-time.ts';
 import type { VerbOptions } from '../verb-options.ts';
@@ -35,19 +35,15 @@ export async function handle({ config, reread, own }: VerbOptions, context: CliC
   const levels = new LevelSwitch(level);
   const lines = dev ? context.stderr : context.stdout;
   const log = createLogger(levels, await logDestination(config.values.logFormat, lines, { isForPeople: dev }));
-  let daemon: Daemon | null = null;
   const settingsOf = (values: SettingValues) => ({ ...values, dataDir, ...(devnode === null ? {} : nodeOf(devnode)) });
-  const running = () => {
-    const started = daemon;
-    return started === null ? null : { reload: (values: SettingValues) => started.reload(settingsOf(values)) };
-  };
+  const { promise: running, resolve: isRunning } = Promise.withResolvers<Reloadable>();
   context.onReload?.(reloader(config, reread, levels, log, running));
   const { startDaemon } = await import('../../app/daemon.ts');
   // Claimed before the emulated chain is opened: a second process must not mine on the first one's.
   const folder = await DataFolder.claim(dataDir);
   const devnode = emulated ? await startEmulation(dataDir, folder) : null;
   try {
-    daemon = await startDaemon({
+    const daemon = await startDaemon({
       settings: settingsOf(config.values),
       version: VERSION,
       emulated,
@@ -55,6 +51,7 @@ export async function handle({ config, reread, own }: VerbOptions, context: CliC
       levels,
       folder,
     });
+    isRunning({ reload: (values) => daemon.reload(settingsOf(values)) });
     const reporter = dev ? await startProgress(daemon, { emulated, devnode, dataDir }, context) : null;
     const { stopSeconds: graceSeconds } = config.values;
     return await untilStopped(daemon, reporter, { log, signal: context.signal, graceSeconds });

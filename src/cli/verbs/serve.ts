@@ -15,10 +15,11 @@ export async function handle({ config, reread }: VerbOptions, context: CliContex
   const levels = new LevelSwitch(config.values.logLevel);
   const destination = await logDestination(config.values.logFormat, context.stdout, { isForPeople: false });
   const log = createLogger(levels, destination);
-  let reader: RunningReader | null = null;
-  context.onReload?.(reloader(config, reread, levels, log, () => reader));
+  const { promise: running, resolve: isRunning } = Promise.withResolvers<RunningReader>();
+  context.onReload?.(reloader(config, reread, levels, log, running));
   const { startReader } = await import('../../app/serve.ts');
-  reader = await startReader({ settings: config.values, version: VERSION, log });
+  const reader = await startReader({ settings: config.values, version: VERSION, log });
+  isRunning(reader);
   const { signal } = context;
   if (!signal.aborted) await new Promise((wake) => signal.addEventListener('abort', wake, { once: true }));
   log.info({ signal: String(signal.reason) }, 'stopping');

@@ -11,7 +11,7 @@ import type { SourceAnswered } from './backfill-report.ts';
 export type OwnFinding =
   /** The catalog has its row. */
   | { readonly kind: 'held' }
-  /** In the data folder without a row, where a crash left it, or in the memory of this process. */
+  /** Without a row: in the data folder, where a crash left it, in the memory of this process, or unpinned on a backend. */
   | { readonly kind: 'orphan'; readonly blob: VerifiedBlob }
   /** A backend gave it back whole, and has its row now. */
   | { readonly kind: 'recorded' }
@@ -56,7 +56,7 @@ export class OwnPlaces {
     const answers: SourceAnswered[] = [];
     for (const site of this.#sites) {
       const answer = await this.#at(site, name, content, signal);
-      if (answer === 'recorded') return { kind: 'recorded' };
+      if ('kind' in answer) return answer;
       answers.push(answer);
     }
     return { kind: 'none', answers };
@@ -105,7 +105,7 @@ export class OwnPlaces {
     name: ContentName,
     content: Omit<SpooledContent, 'sizeBytes'>,
     signal: AbortSignal,
-  ): Promise<SourceAnswered | 'recorded'> {
+  ): Promise<SourceAnswered | Exclude<OwnFinding, { kind: 'none' }>> {
     const source = `backend ${site.id}`;
     try {
       site.admit();
@@ -113,10 +113,12 @@ export class OwnPlaces {
       if (finding.kind !== 'good') {
         return { source, answered: finding.kind === 'damaged' ? 'wrong-bytes' : 'absent', why: null };
       }
-      const sizeBytes = finding.blob.bytes.length;
-      forgetBytes(finding.blob);
+      const { blob } = finding;
+      if (!(await site.isKept(name, signal))) return { kind: 'orphan', blob };
+      const sizeBytes = blob.bytes.length;
+      forgetBytes(blob);
       this.#catalog.replicas.recordFound(site.id, [{ ...content, sizeBytes }]);
-      return 'recorded';
+      return { kind: 'recorded' };
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof StorageError)) throw error;

@@ -2,7 +2,7 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import type { SpooledContent } from '../../catalog/content-table.ts';
 import type { ContentName } from '../../core/blob/ids.ts';
 import type { Clock } from '../../core/time/clock.ts';
-import type { BackendHandle } from '../../replication/backend-handle.ts';
+import { BackendHandle } from '../../replication/backend-handle.ts';
 import type { CustomUpkeep } from '../../replication/custom/custom-upkeep.ts';
 import type { LocalCopies } from '../../replication/local-copies.ts';
 import type { Replication } from '../../replication/replication.ts';
@@ -61,10 +61,15 @@ export class WithheldPlaces {
       firstSeenMs: entry?.firstSeenMs ?? this.#clock.wallMs(),
     });
     const look = async (site: LocalCopies | BackendHandle, record: (one: SpooledContent) => void) => {
+      const backend = site instanceof BackendHandle ? site : null;
+      backend?.admit();
       const finding = await site.read(name, signal);
       if (finding.kind !== 'good') return null;
-      record(content(finding.blob.bytes.length));
+      const sizeBytes = finding.blob.bytes.length;
       forgetBytes(finding.blob);
+      // A copy that the backend may delete at any time is kept by the replicator, for which the content is queued.
+      if ((await backend?.isKept(name, signal)) === false) return null;
+      record(content(sizeBytes));
       return site.id;
     };
     const { sites, room } = this.#replication;

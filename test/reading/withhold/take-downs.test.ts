@@ -193,6 +193,22 @@ test('a blob that its author withholds no more is located at each place, and is 
   expect(backend.asked).toEqual([`get ${BLOB.hashType}/${BLOB.versionHash}`]);
 });
 
+test.each([
+  ['that a backend has without keeping it', { isPinned: false, isAdmitted: true }],
+  ['at a backend that is not in use', { isPinned: true, isAdmitted: false }],
+])('a copy %s is not located by a revocation', async (_where, { isPinned, isAdmitted }) => {
+  const { backend, takeDowns, replication, store, state } = await scene();
+  const [site] = replication.sites;
+  if (site === undefined) throw new Error('There is no backend.');
+  await takeDowns.withhold(nameOf(BLOB), { reason: 'told to', publicReason: null, purge: false }, NEVER);
+  await store.delete(BLOB, NEVER);
+  backend.isPinned = () => isPinned;
+  site.isAdmitted = isAdmitted;
+  replication.admit = async () => new Map();
+  expect((await takeDowns.revoke(nameOf(BLOB), NEVER)).found).toEqual([]);
+  expect([backend.blobs.size, state()]).toEqual([1, ['seen']]);
+});
+
 test('a copy that is being evicted is not located by a revocation', async () => {
   const { takeDowns, replication, catalog, store } = await scene();
   const how = { reason: 'told to', publicReason: null, purge: false };

@@ -75,7 +75,7 @@ export class OwnPlaces {
       answers.push({ source: `store ${store.id}`, answered: 'absent', why: null });
       for (const site of sites) {
         site.admit();
-        if ((await site.judged(() => site.store.stat(name, signal), signal)) !== null) return null;
+        if (await site.hasBytes(name, signal)) return null;
         answers.push({ source: `backend ${site.id}`, answered: 'absent', why: null });
       }
       return answers;

@@ -46,5 +46,5 @@ export class Holders {
 
 async function hasIt(site: BackendHandle, name: ContentName, signal: AbortSignal): Promise<boolean> {
   site.admit();
-  return (await site.judged(() => site.store.stat(name, signal), signal)) !== null;
+  return await site.hasBytes(name, signal);
 }

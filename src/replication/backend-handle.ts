@@ -167,6 +167,13 @@ export class BackendHandle {
     return !store.properties.pins || (await this.judged(() => store.isKept(name, signal), signal));
   }
 
+  /** Reports whether it has anything under this name. `stat` of a backend that pins says so of a pinned copy alone. */
+  async hasBytes(name: ContentName, signal: AbortSignal): Promise<boolean> {
+    const { store } = this;
+    const ask = async () => await (store.properties.pins ? store.get(name, signal) : store.stat(name, signal));
+    return (await this.judged(ask, signal)) !== null;
+  }
+
   /** Number of questions that went to the backend: a caller that was let through and asked nothing gives its try back. */
   get questions(): number {
     return this.#questions;

@@ -8,11 +8,13 @@ import type { RescueSource } from '../../src/chain/loss-search.ts';
 import { parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { BlobCache } from '../../src/reading/blob-cache.ts';
+import { BackendHandle } from '../../src/replication/backend-handle.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';
 import { verifyBlob } from '../../src/verify/verified-blob.ts';
 import { Activity } from '../../src/view/activity.ts';
 import { openCatalog } from '../catalog/catalog-in-folder.ts';
+import { keyOf, MemoryBackend } from '../replication/memory-backend.ts';
 import { NEVER, nameOf, sampleBlob } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
@@ -25,7 +27,7 @@ const answers = (answered: EmptyAnswer): SourceAnswered[] => [
 ];
 
 /** A content on chain, its deadline long over, with no node, backend or peer that has it. */
-async function scene(peers: readonly RescueSource[] = [], isTakenOver = true) {
+async function scene(peers: readonly RescueSource[] = [], isTakenOver = true, backend?: MemoryBackend) {
   const catalog = openCatalog();
   if (isTakenOver) catalog.evidence.recordTakenOver();
   const block = (height: number, medianTimeSeconds: number) => ({
@@ -47,6 +49,8 @@ async function scene(peers: readonly RescueSource[] = [], isTakenOver = true) {
   const verifier = {
     verify: async (candidate: Parameters<typeof verifyBlob>[0]) => verifyBlob(candidate, nobleHasher),
   };
+  const sites = backend === undefined ? [] : [new BackendHandle(backend, verifier, SYSTEM_CLOCK)];
+  for (const site of sites) site.isAdmitted = true;
   const tip = { height: 8, hash: hash(8), medianTimeSeconds: 1_000_000, syncing: false };
   const poller = {
     state: { genesis: null, tip, lastAnswerMs: 1, sweptMs: 1, entries: 0 },
@@ -57,7 +61,7 @@ async function scene(peers: readonly RescueSource[] = [], isTakenOver = true) {
     catalog,
     rule: new LossRule(catalog, poller, { isWalked: true }, new Activity()),
     chain: { isCurrent: true },
-    own: new OwnPlaces(store, [], catalog, verifier, new BlobCache(0, SYSTEM_CLOCK), { isDone: true }),
+    own: new OwnPlaces(store, sites, catalog, verifier, new BlobCache(0, SYSTEM_CLOCK), { isDone: true }),
     peers,
     clock: { wallMs: () => 1_790_000_000_000, steadyMs: () => 0 },
   });
@@ -86,6 +90,17 @@ describe('a content that no source gave', () => {
     const { catalog, losses, content } = await scene();
     expect(await losses.judge(content, answers('withheld'), NEVER)).toBe(false);
     expect(catalog.losses.count()).toBe(0);
+  });
+
+  test('is not lost while a backend has it without keeping it', async () => {
+    const backend = new MemoryBackend('ipfs');
+    backend.isPinned = () => false;
+    backend.blobs.set(keyOf(BLOB), BLOB.bytes);
+    const { catalog, losses, content } = await scene([], true, backend);
+    expect(await losses.judge(content, answers('absent'), NEVER)).toBe(false);
+    expect(catalog.losses.count()).toBe(0);
+    backend.blobs.clear();
+    expect(await losses.judge(content, answers('absent'), NEVER)).toBe(true);
   });
 
   test.each([

@@ -23,7 +23,8 @@ export class DamageWatch {
   readonly #damaged = new Map<string, number>();
   readonly #backends: readonly string[];
   readonly #maxRemembered: number;
-  #reports = 0;
+  /** Begins at 1, for 0 says that no report is forgotten. */
+  #reports = 1;
   /** The latest report that is not remembered any more; 0: every damaged copy is. */
   #forgottenReport = 0;
   /** Since the start of the process, by backend. */
@@ -174,7 +175,7 @@ export class DamageWatch {
       const room = this.#maxRemembered - this.#damaged.size;
       const damaged = this.#catalog.replicas.damaged(backend, room);
       for (const entry of damaged) this.#damaged.set(keyOf(backend, entry), this.#reports);
-      if (damaged.length < this.#catalog.replicas.damagedCount(backend)) this.#forgottenReport = this.#reports || 1;
+      if (damaged.length < this.#catalog.replicas.damagedCount(backend)) this.#forgottenReport = this.#reports;
     }
   }
 
@@ -183,7 +184,7 @@ export class DamageWatch {
     if (this.#damaged.size <= this.#maxRemembered || oldest === undefined) return;
     const [key, report] = oldest;
     this.#damaged.delete(key);
-    this.#forgottenReport = Math.max(this.#forgottenReport, report, 1);
+    this.#forgottenReport = Math.max(this.#forgottenReport, report);
   }
 
   #isEvictedUnmined({ hashType, versionHash }: ContentName): boolean {

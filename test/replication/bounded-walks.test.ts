@@ -33,6 +33,12 @@ test('very many damaged copies are told and healed without a list of all of them
   expect(conditions.all()).toMatchObject([{ code: 'archive/damaged-copy' }]);
   // The first of them is not remembered any more, and a proof from before its report counts for nothing all the same.
   for (const entry of entries) expect(damage.isReportedAfter('s3', entry, before)).toBe(true);
+  // The next process remembers fewer than it finds, and a proof counts before its first report.
+  const next = new DamageWatch(catalog, conditions, new Activity(), ['local', 's3'], 3);
+  const sound = spooled('sound');
+  catalog.recordSpooled([sound]);
+  const proofs = catalog.find(sound.versionHash).map((entry) => ({ entry, reports: next.reports }));
+  expect(next.recordProven('s3', proofs)).toBe(1);
   for (const [index, entry] of entries.entries()) {
     expect(conditions.all(), `with ${index} healed`).toHaveLength(1);
     catalog.recordProven('s3', [entry]);

@@ -83,12 +83,8 @@ class CheckedBlobs implements CheckedCopies<ContentEntry> {
 
   recordGood(read: readonly ReadCopy<ContentEntry>[]): void {
     const { catalog, damage } = this.#modules;
-    const proven = read.filter(({ entry, reports }) => !damage.isReportedAfter(this.backend, entry, reports));
-    if (proven.length === 0) return;
-    catalog.recordProven(
-      this.backend,
-      proven.map(({ entry }) => entry),
-    );
+    const proven = damage.upheld(this.backend, read);
+    if (proven.length > 0) catalog.recordProven(this.backend, proven);
   }
 
   recordBad(entry: ContentEntry): boolean {

@@ -8,7 +8,7 @@ import type { Activity } from '../view/activity.ts';
 /** Copies that are told apart in memory; of more, the catalog alone knows which they are. */
 const MAX_REMEMBERED = 10_000;
 
-/** A copy that was read, and the number of damage reports before that. */
+/** A copy that was read, and the number of reports before that. */
 export interface ReadCopy<E> {
   readonly entry: E;
   readonly reports: number;
@@ -27,6 +27,10 @@ export class DamageWatch {
   #reports = 1;
   /** The latest report that is not remembered any more; 0: every damaged copy is. */
   #forgottenReport = 0;
+  /** Names that were let in again, each with the number of the report that this counts as. */
+  readonly #letIn = new Map<string, number>();
+  /** Names that were let in until this report are not told apart any more. */
+  #forgottenLetIn = 0;
   /** Since the start of the process, by backend. */
   readonly found = new Map<string, number>();
   readonly healedCopies = new Map<string, number>();
@@ -70,14 +74,29 @@ export class DamageWatch {
     return true;
   }
 
-  /** The number of reports. Taken before a copy is read, it tells afterwards whether a later report contradicts the reading. */
+  /**
+   * The number of reports, of damage and of names that were let in again. Taken before a copy is read, it tells afterwards whether
+   * a later report contradicts the reading.
+   */
   get reports(): number {
     return this.#reports;
   }
 
-  /** Tells whether the copy was found damaged after so many reports. Then an earlier reading proves nothing any more. */
+  /**
+   * Tells whether the copy was found damaged, or its name let in again, after so many reports. Then an earlier reading proves
+   * nothing any more.
+   */
   isReportedAfter(backend: string, name: ContentName, reports: number): boolean {
-    return (this.#damaged.get(keyOf(backend, name)) ?? this.#forgottenReport) > reports;
+    const damaged = this.#damaged.get(keyOf(backend, name)) ?? this.#forgottenReport;
+    const letIn = this.#letIn.get(keyOf('', name)) ?? this.#forgottenLetIn;
+    return Math.max(damaged, letIn) > reports;
+  }
+
+  /** The copies whose reading no later report contradicts. */
+  upheld<E extends ContentName>(backend: string, read: readonly ReadCopy<E>[]): E[] {
+    return read
+      .filter(({ entry, reports }) => !this.isReportedAfter(backend, entry, reports))
+      .map(({ entry }) => entry);
   }
 
   /**
@@ -124,9 +143,7 @@ export class DamageWatch {
    * Gives how many were recorded.
    */
   recordProven(backend: string, proofs: readonly ReadCopy<ContentEntry>[]): number {
-    const entries = proofs
-      .filter(({ entry, reports }) => !this.isReportedAfter(backend, entry, reports))
-      .map(({ entry }) => entry);
+    const entries = this.upheld(backend, proofs);
     if (entries.length === 0) return 0;
     const stored = this.#catalog.recordProven(backend, entries);
     for (const entry of entries) this.healed(backend, entry);
@@ -156,6 +173,16 @@ export class DamageWatch {
     const before = this.#damaged.size;
     for (const key of this.#damaged.keys()) if (key.endsWith(keyOf('', name))) this.#damaged.delete(key);
     if (this.#damaged.size !== before) this.#tellWhatIsLeft();
+  }
+
+  /** The last take-down of a blob has ended. What was read of it before may have been purged since, and proves nothing. */
+  letIn(name: ContentName): void {
+    if (this.#letIn.size >= this.#maxRemembered) {
+      this.#letIn.clear();
+      this.#forgottenLetIn = this.#reports;
+    }
+    this.#reports += 1;
+    this.#letIn.set(keyOf('', name), this.#reports);
   }
 
   #tellWhatIsLeft(): void {

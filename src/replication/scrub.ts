@@ -80,7 +80,7 @@ export interface CheckedCopies<E extends { readonly sequence: number }> {
   look(entry: E, signal: AbortSignal): Promise<CopyFinding['kind']>;
   /** Number of damage reports until now. */
   readonly reports: number;
-  /** Records good copies in one commit, except those that were reported damaged since they were read. */
+  /** Records good copies in one commit, except those that a report since they were read contradicts. */
   recordGood(read: readonly ReadCopy<E>[]): void;
   /** false: it is not there by right. */
   recordBad(entry: E): boolean;

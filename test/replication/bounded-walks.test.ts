@@ -48,3 +48,18 @@ test('very many damaged copies are told and healed without a list of all of them
   for (const entry of entries) damage.healed('s3', entry);
   expect(conditions.all()).toEqual([]);
 });
+
+test('very many names that are let in again contradict every reading before, without a list of all of them', () => {
+  const catalog = openCatalog({ backends: ['local', 's3'] });
+  const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), () => 1);
+  const damage = new DamageWatch(catalog, conditions, new Activity(), ['local', 's3'], 3);
+  const names = Array.from({ length: 8 }, (_, index) => spooled(`let in ${index}`));
+  const before = damage.reports;
+  const contradicted = () => names.map((name) => damage.isReportedAfter('s3', name, before));
+  damage.letIn(names[0] ?? spooled('none'));
+  expect(contradicted()).toEqual(names.map((_, index) => index === 0));
+  for (const name of names) damage.letIn(name);
+  expect(contradicted()).toEqual(names.map(() => true));
+  const after = damage.reports;
+  expect(names.map((name) => damage.isReportedAfter('s3', name, after))).toEqual(names.map(() => false));
+});

@@ -86,7 +86,7 @@ export class TakeDowns {
     const own = all.filter(({ archiver }) => archiver === archiverId);
     const stillWithheldBy = [...new Set(all.map(({ archiver }) => archiver))].filter((one) => one !== archiverId);
     if (own.length === 0) throw notWithheld(name, stillWithheldBy);
-    const left = catalog.withheld.revoke(own, true, clock.wallMs());
+    const left = sayings.revoke(own, true, clock.wallMs());
     log.warn({ versionHash: name.versionHash }, 'a blob is withheld no more');
     await places.admit(signal);
     const found: string[] = [];

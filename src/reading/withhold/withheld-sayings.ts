@@ -17,9 +17,9 @@ export interface TakeDownSummary {
 export class WithheldSayings {
   readonly archiverId: string;
   readonly #catalog: Catalog;
-  readonly #damage: Pick<DamageWatch, 'forget'>;
+  readonly #damage: Pick<DamageWatch, 'forget' | 'letIn'>;
 
-  constructor(archiverId: string, catalog: Catalog, damage: Pick<DamageWatch, 'forget'>) {
+  constructor(archiverId: string, catalog: Catalog, damage: Pick<DamageWatch, 'forget' | 'letIn'>) {
     this.archiverId = archiverId;
     this.#catalog = catalog;
     this.#damage = damage;
@@ -58,6 +58,13 @@ export class WithheldSayings {
     for (const entry of entries) this.#damage.forget(entry);
   }
 
+  /** Ends these take-downs. Returns the names that are no longer withheld: they are queued again, and no earlier reading counts. */
+  revoke(entries: readonly WithheldEntry[], evidence: boolean, nowMs: number): ContentName[] {
+    const letIn = this.#catalog.withheld.revoke(entries, evidence, nowMs);
+    for (const name of letIn) this.#damage.letIn(name);
+    return letIn;
+  }
+
   /**
    * Ends the take-downs of other archivers that are in none of all the records that were read. Returns the names that are no
    * longer withheld.
@@ -66,7 +73,7 @@ export class WithheldSayings {
     const keys = new Set(said.map(keyOf));
     const { withheld } = this.#catalog;
     const ended = withheld.list().filter((entry) => entry.archiver !== this.archiverId && !keys.has(keyOf(entry)));
-    return withheld.revoke(ended, false, nowMs);
+    return this.revoke(ended, false, nowMs);
   }
 
   /**

@@ -7,6 +7,8 @@ import { WithheldPlaces } from '../../../src/reading/withhold/withheld-places.ts
 import { WithheldReading } from '../../../src/reading/withhold/withheld-reading.ts';
 import type { WithheldRecordStore } from '../../../src/reading/withhold/withheld-records.ts';
 import { WithheldSayings } from '../../../src/reading/withhold/withheld-sayings.ts';
+import { blobScrub } from '../../../src/replication/checked-blobs.ts';
+import { siteHolding } from '../../../src/replication/holding.ts';
 import { parseRecordPath } from '../../../src/storage/record-path.ts';
 import { MemoryBackend, refusal } from '../../replication/memory-backend.ts';
 import { replicationScene } from '../../replication/replication-scene.ts';
@@ -251,6 +253,33 @@ test('a purge that was cut short behind its record is carried out by the next re
   stopping.abort();
   await running;
   expect(backend.blobs.size).toBe(0);
+});
+
+test('a copy that a check has read before it was purged is not called good after the revocation', async () => {
+  const { backend, takeDowns, replication, spool, catalog, state, ...modules } = await scene();
+  const other = sampleBlob('read for long', 100);
+  await spool(other);
+  await replication.drain(['s3'], NEVER);
+  const isRead = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  backend.before = async (operation, name) => {
+    if (operation !== 'get' || name?.versionHash !== other.versionHash) return;
+    // The other copy was asked for before this one, and has been verified in a turn of the event loop.
+    setImmediate(isRead.resolve);
+    await goOn.promise;
+  };
+  const [site] = replication.sites;
+  if (site === undefined) throw new Error('There is no backend.');
+  const scrubbing = blobScrub(siteHolding(site), { catalog, ...modules }).slice(1, NEVER);
+  await isRead.promise;
+  await takeDowns.withhold(nameOf(BLOB), { reason: 'told to', publicReason: null, purge: true }, NEVER);
+  await takeDowns.revoke(nameOf(BLOB), NEVER);
+  goOn.resolve();
+  expect(await scrubbing).toMatchObject({ read: 2, missing: 0, damaged: 0, fault: null });
+  expect([backend.blobs.size, state()]).toEqual([1, ['seen']]);
+  const placements = catalog.find(BLOB.versionHash).flatMap((entry) => catalog.placementsOf(entry));
+  expect(placements).toMatchObject([{ backend: 's3', state: 'wanted' }]);
+  expect(catalog.replicas.queued('s3')).toBe(1);
 });
 
 test('a copy that was purged during a search is not called damaged', async () => {

@@ -83,6 +83,8 @@ class CheckedBlobs implements CheckedCopies<ContentEntry> {
 
   recordGood(read: readonly ReadCopy<ContentEntry>[]): void {
     const { catalog, damage } = this.#modules;
+    // Found to be the place of another backend meanwhile.
+    if (!this.#holding.isAdmitted) return;
     const proven = damage.upheld(this.backend, read);
     if (proven.length > 0) catalog.recordProven(this.backend, proven);
   }

@@ -8,6 +8,8 @@ import type { LocalCopies } from './local-copies.ts';
 export interface Holding {
   readonly id: string;
   readonly store: ObjectStore;
+  /** false: a backend that is not bound to our chain, or that is the place of another one. Its copies do not count. */
+  readonly isAdmitted: boolean;
   /** The store of its occurrence records; null: it has none (IPFS). */
   readonly records: ObjectStore | null;
   /** Sees that it belongs to our chain, and says so there again where that is gone. Absent: it has no place to say it. */
@@ -20,6 +22,9 @@ export function siteHolding(site: BackendHandle, bind?: Holding['bind']): Holdin
   return {
     id: site.id,
     store: site.store,
+    get isAdmitted() {
+      return site.isAdmitted;
+    },
     ...(bind === undefined ? {} : { bind }),
     records: recordStores([], [site])[0] ?? null,
     look: (name, signal) => site.look(name, signal),
@@ -30,6 +35,7 @@ export function localHolding(local: LocalCopies): Holding {
   return {
     id: local.id,
     store: local.store,
+    isAdmitted: true,
     records: local.store,
     look: async (name, signal) => (await local.examine(name, signal)).kind,
   };

@@ -132,6 +132,7 @@ describe('the canary', () => {
     const asked: string[] = [];
     const holding: Holding = {
       id: 'local',
+      isAdmitted: true,
       records: null,
       get store(): never {
         throw new Error('Only single blobs are asked for.');

@@ -78,7 +78,8 @@ const records: ObjectStore = Object.assign(new MemoryStore(BACKEND), {
 
 function holding(list: () => AsyncIterable<ListedBlob>): Holding {
   const backend = new MemoryBackend(BACKEND);
-  return { id: BACKEND, store: Object.assign(backend, { list }), records: null, look: async () => 'good' };
+  const store = Object.assign(backend, { list });
+  return { id: BACKEND, store, isAdmitted: true, records: null, look: async () => 'good' };
 }
 
 const WALKS: Readonly<Record<string, () => Promise<number>>> = {

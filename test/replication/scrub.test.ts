@@ -207,6 +207,19 @@ test('a copy that is found damaged after a check has read it, and before that is
   expect(catalog.replicas.damagedCount('s3')).toBe(1);
 });
 
+test('copies of a backend that is found to be the place of another one, while a check reads there, do not count', async () => {
+  const { backend, scrub, replication, catalog } = await stored();
+  const [site] = replication.sites;
+  if (site === undefined) throw new Error('There is no backend.');
+  backend.before = (operation) => {
+    if (operation !== 'get' || !site.isAdmitted) return;
+    site.isAdmitted = false;
+    catalog.replicas.recordUnproven('s3', catalog.replicas.goodAfter('s3', 0, BLOBS.length));
+  };
+  expect(await scrub.slice(1, NEVER)).toMatchObject({ read: 30, fault: null });
+  expect([catalog.replicas.goodCount('s3'), catalog.totals().stored]).toEqual([0, 0]);
+});
+
 test('a backend that may not be listed has its daily part read, and that its listing was not compared is told', async () => {
   const { backend, reads, ...scene } = await stored();
   backend.before = (operation) => {

@@ -41,13 +41,15 @@ export class CacheLedger {
   }
 
   /**
-   * Records a proven blob that was read elsewhere and is now in the local store. Returns false when the catalog does
-   * not know it any more, when it was taken down meanwhile, and when the books have it here: another counts its bytes.
+   * Records a blob whose bytes are in the local store and in no books: `wanted` when they are proven. Such bytes take the
+   * blob out of the fetch queue, if no other place held it. Returns false when the catalog does not know it any more,
+   * when it was taken down meanwhile, and when the books have it here: another counts its bytes.
    */
-  recordCached(entry: ContentEntry): boolean {
+  recordCached(entry: ContentEntry, state: 'wanted' | 'damaged' = 'wanted'): boolean {
     return this.#tables.transaction('record what is cached', () => {
       if (this.#mayCache.get(entry.sequence) === undefined || this.has(entry)) return false;
-      this.#tables.placements.put(SPOOL, entry.sequence, 'wanted', null);
+      this.#tables.placements.put(SPOOL, entry.sequence, state, null);
+      this.#tables.recount(entry);
       return true;
     });
   }

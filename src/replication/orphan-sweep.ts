@@ -88,7 +88,9 @@ export class OrphanSweep {
     const { kind } = await this.#local.examine(entry, signal);
     // While the catalog is made again, the walk over the folder may have recorded it meanwhile.
     if (catalog.replicas.cached.has(entry)) return false;
-    if (kind === 'missing' || !catalog.replicas.cached.recordCached(entry)) return false;
+    if (kind === 'missing') return false;
+    // A damaged copy that is entered as a good one would take the blob out of the fetch queue for a moment.
+    if (!catalog.replicas.cached.recordCached(entry, kind === 'damaged' ? 'damaged' : 'wanted')) return false;
     room.takeBack(entry.sizeBytes);
     if (kind === 'damaged') this.#damage.report(this.#local.id, entry);
     return true;

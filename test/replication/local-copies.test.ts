@@ -160,6 +160,25 @@ describe('a cache', () => {
     },
   );
 
+  test('holds a blob alone whose copy at the backend is called bad while it is written', async () => {
+    const { replication, copies, catalog, store, damage, entry } = await stored(LARGE);
+    expect(await replication.room.relieve(NEVER)).toBe(true);
+    const stopping = new AbortController();
+    const filling = replication.folder.cacheFill.run(stopping.signal);
+    const put = store.put.bind(store);
+    store.put = async (...given) => {
+      await put(...given);
+      damage.report('s3', LARGE);
+      expect(catalog.findQueued(LARGE.versionHash)).not.toBeNull();
+      stopping.abort();
+    };
+    const { found } = await copies.find(LARGE, NEVER);
+    if (found === null) throw new Error('It is nowhere.');
+    replication.folder.cacheFill.offer(entry(), found.blob);
+    await filling;
+    expect([entry().state, catalog.findQueued(LARGE.versionHash)]).toEqual(['spooled', null]);
+  });
+
   test('counts bytes once that a walk over the folder enters while they are read', async () => {
     const { replication, copies, catalog, store, local, damage, entry } = await stored(LARGE);
     const { room, folder } = replication;

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { Spooler, type WritePath } from '../../src/ingest/spooler.ts';
 import { ROW_LIMIT_BYTES } from '../../src/storage/local/local-store.ts';
@@ -11,8 +11,8 @@ const SIZE = 500;
 const FACTS = { sizeBytes: SIZE, txid: null, medianTimeSeconds: 1_790_000_000, firstSeenMs: 1_790_000_000_000 };
 
 /** A cache beside a bucket that takes everything. */
-async function cache() {
-  const scene = await replicationScene({ backends: [new MemoryBackend('s3')], budgetBytes: 10 * SIZE });
+async function cache(backend = new MemoryBackend('s3')) {
+  const scene = await replicationScene({ backends: [backend], budgetBytes: 10 * SIZE });
   const { writer, catalog, conditions, activity, replication, store } = scene;
   await replication.admit(NEVER);
   const { room } = replication;
@@ -80,6 +80,47 @@ test('a blob is not evicted between its second write and the record of it, and t
   await again(blob);
   expect(isEvicted).toBe(false);
   expect(await books(blob)).toEqual({ inBooks: SIZE, counted: SIZE, isHere: true });
+});
+
+/** A blob that was evicted, that the bucket has lost since, and that is queued to be fetched again. */
+async function lostElsewhere(label: string) {
+  const s3 = new MemoryBackend('s3');
+  const scene = await cache(s3);
+  const { catalog, damage, replication, evict, spool } = scene;
+  const blob = sampleBlob(label, SIZE);
+  await spool(blob);
+  await replication.drain(['s3'], NEVER);
+  await evict();
+  s3.blobs.clear();
+  damage.report('s3', nameOf(blob));
+  const standing = () => ({
+    state: catalog.find(blob.versionHash).map(({ state }) => state),
+    attempts: catalog.findQueued(blob.versionHash)?.attempts ?? null,
+  });
+  expect(standing()).toEqual({ state: ['seen'], attempts: 0 });
+  return { ...scene, blob, standing };
+}
+
+test('a copy that a crash left before its record, and that no other place holds, is held, and takes its room once', async () => {
+  const { store, replication, books, spool, blob, standing } = await lostElsewhere('left before its record');
+  // The crash: fetched again and written, and not recorded.
+  await store.put(blob, 'create', NEVER);
+  await replication.folder.orphans.run(NEVER);
+  expect(standing()).toEqual({ state: ['spooled'], attempts: null });
+  await spool(blob);
+  expect(await books(blob)).toEqual({ inBooks: SIZE, counted: SIZE, isHere: true });
+});
+
+test('a damaged copy that a crash left, and that no other place holds, leaves the blob in the queue as it was', async () => {
+  const { catalog, conditions, local, replication, store, blob, standing } = await lostElsewhere('damaged and left');
+  const failure = { code: 'node/pruned', message: 'It is pruned.', nextAttemptMs: catalog.nowMs() };
+  catalog.recordFailures([{ versionHash: blob.versionHash, ...failure }]);
+  await store.put(blob, 'create', NEVER);
+  vi.spyOn(local, 'examine').mockResolvedValue({ kind: 'damaged' });
+  await replication.folder.orphans.run(NEVER);
+  expect(standing()).toEqual({ state: ['seen'], attempts: 1 });
+  expect(catalog.replicas.damagedCount('local')).toBe(1);
+  expect(conditions.has('damage')).toBe(true);
 });
 
 /** A file and a row. */

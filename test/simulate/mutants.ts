@@ -126,8 +126,8 @@ const MUTANTS: readonly Mutant[] = [
     file: 'src/replication/orphan-sweep.ts',
     edits: [
       {
-        from: "if (kind === 'missing' || !catalog.replicas.cached.recordCached(entry)) return false;",
-        to: "if (kind !== 'good' || !catalog.replicas.cached.recordCached(entry)) return false;",
+        from: "if (kind === 'missing') return false;",
+        to: "if (kind !== 'good') return false;",
       },
     ],
     theme: 'evictions',

@@ -239,12 +239,12 @@ export class Archive implements ArchiveView {
     const node = nodes.followed;
     const poller = new Poller(options, { node, catalog, binding, conditions, activity, clock });
     this.#poller = poller;
-    const chain = new ChainFollowing(options.chain, { nodes, catalog, poller, conditions, activity, clock });
+    const boundChain = () => binding.boundChain();
+    const lists = new NodeLists(nodes.all, options.pageEntries, boundChain, clock);
+    const chain = new ChainFollowing(options.chain, { nodes, catalog, poller, conditions, activity, clock }, lists);
     this.#chain = chain;
     this.chainState = chain;
     this.#audit = new ChainAudit(catalog, poller, chain, conditions, clock);
-    const boundChain = () => binding.boundChain();
-    const lists = new NodeLists(nodes.all, options.pageEntries, boundChain, clock);
 
     // Places of bytes.
     const local = new LocalCopies(store, rehash, verifier);

@@ -4,6 +4,7 @@ import { Notifier } from '../core/notifier.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { LONGEST_SLEEP_MS, type Next, runLoop } from '../core/time/run-loop.ts';
+import type { NodeLists } from '../ingest/node-lists.ts';
 import type { Poller } from '../ingest/poller.ts';
 import type { Activity } from '../view/activity.ts';
 import type { ChainState, NotCurrent } from '../view/chain-state.ts';
@@ -50,7 +51,8 @@ export class ChainFollowing implements ChainState {
   readonly history: HistoryWalk;
   readonly moved: Notifier;
 
-  constructor(options: ChainOptions, modules: ChainModules) {
+  /** @param lists of every configured node */
+  constructor(options: ChainOptions, modules: ChainModules, lists: Pick<NodeLists, 'read'>) {
     this.#options = options;
     this.#modules = modules;
     const { nodes, catalog, poller, conditions, activity, clock } = modules;
@@ -63,7 +65,7 @@ export class ChainFollowing implements ChainState {
     this.history = new HistoryWalk(catalog.chain, node);
     this.#watch = new BlockWatch(node, poller, conditions, clock);
     const lag = new LagWatch(nodes, conditions, clock);
-    this.#conflicts = new ConflictWatch(nodes.all, catalog, poller, follower, conditions, lag);
+    this.#conflicts = new ConflictWatch(nodes.all, catalog, poller, follower, conditions, lag, lists);
     this.moved = Notifier.following(follower.moved, this.#conflicts.compared);
     const deadlines = new DeadlineWatch(catalog, poller, conditions, options.silentBlocks);
     activity.on('walked', () => deadlines.look());

@@ -5,11 +5,18 @@ import type { ConditionBoard } from '../core/conditions/condition-board.ts';
 import { Notifier } from '../core/notifier.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
 import { type Next, pause, runLoop } from '../core/time/run-loop.ts';
+import type { AllListed, NodeLists } from '../ingest/node-lists.ts';
 import type { Poller } from '../ingest/poller.ts';
+import type { ListedBlob } from '../node/blob-node.ts';
 import type { ArchiveNode } from '../node/chain-node.ts';
 import type { Follower } from './follower.ts';
 import { relationTo } from './fork.ts';
 import type { LagWatch } from './lag-watch.ts';
+
+/** The chain and the list of the followed node. */
+interface FollowedList extends Pick<Poller, 'noteListedElsewhere'> {
+  readonly state: Pick<Poller['state'], 'genesis' | 'tip'>;
+}
 
 type ComparedNode = Pick<ArchiveNode, 'name' | 'genesisHash' | 'blockHashAt' | 'tip'>;
 
@@ -18,6 +25,7 @@ const MIN_MS = 2_000;
 const IDLE_MS = 30_000;
 /** Milliseconds until the next comparison while readers wait for the first one. */
 const UNKNOWN_MS = 250;
+const NOTHING_LISTED: AllListed['byHash'] = new Map();
 
 /**
  * Compares the nodes' branches with the followed branch. Different hashes at one height are a conflict; a lag is none.
@@ -32,10 +40,13 @@ export class ConflictWatch {
       readonly nodeBranches: Pick<NodeBranches, 'all' | 'lastCommonHeight' | 'replace'>;
     };
   };
-  readonly #poller: { readonly state: Pick<Poller['state'], 'genesis'> };
+  readonly #poller: FollowedList;
   readonly #follower: Pick<Follower, 'moved'>;
   readonly #conditions: ConditionBoard;
   readonly #lag: Pick<LagWatch, 'note'>;
+  readonly #lists: Pick<NodeLists, 'read'>;
+  /** Lists of the nodes at the last comparison, while a node is on another branch. */
+  #listed = NOTHING_LISTED;
   /** Notifies after each comparison: more may be final. */
   readonly compared = new Notifier();
   /** The follower's cursor at the last comparison with all nodes. */
@@ -48,10 +59,11 @@ export class ConflictWatch {
         readonly nodeBranches: Pick<NodeBranches, 'all' | 'lastCommonHeight' | 'replace'>;
       };
     },
-    poller: { readonly state: Pick<Poller['state'], 'genesis'> },
+    poller: FollowedList,
     follower: Pick<Follower, 'moved'>,
     conditions: ConditionBoard,
     lag: Pick<LagWatch, 'note'>,
+    lists: Pick<NodeLists, 'read'>,
   ) {
     this.#nodes = nodes;
     this.#catalog = catalog;
@@ -59,6 +71,7 @@ export class ConflictWatch {
     this.#follower = follower;
     this.#conditions = conditions;
     this.#lag = lag;
+    this.#lists = lists;
   }
 
   /** true when the nodes were not compared since the start, or compared with another branch than the followed one. */
@@ -98,8 +111,9 @@ export class ConflictWatch {
     if (nodes.length === 1) return;
     const { moved } = follower;
     const step = async (): Promise<Next> => {
-      await this.#compareAll(signal);
+      const hasForked = await this.#compareAll(signal);
       this.compared.notify();
+      await this.#noteListed(hasForked);
       await pause(this.isUnknown ? UNKNOWN_MS : MIN_MS, signal);
       return this.isUnknown ? 0 : IDLE_MS;
     };
@@ -117,17 +131,18 @@ export class ConflictWatch {
     nodeBranches.replace(new Map([...nodeBranches.all].filter(([name]) => names.has(name))));
   }
 
-  async #compareAll(signal: AbortSignal): Promise<void> {
+  /** Resolves to true when a node that answered is on another branch. */
+  async #compareAll(signal: AbortSignal): Promise<boolean> {
     const [nodes, catalog, poller] = [this.#nodes, this.#catalog, this.#poller];
     const { tip } = catalog.chain.state;
     // Before the archive's chain is known, no node can be on another one.
-    if (tip === null || poller.state.genesis === null) return;
+    if (tip === null || poller.state.genesis === null) return false;
     // The nodes are asked in parallel, so that a hanging one does not delay the others.
     const stands = await Promise.all(
       nodes.map(async (node) => ({ name: node.name, stand: await this.#standOf(node, tip.height, signal) })),
     );
     // The follower changed its branch meanwhile, so some answers compare with the old one.
-    if (signal.aborted || !this.#isOnOurBranch(tip)) return;
+    if (signal.aborted || !this.#isOnOurBranch(tip)) return false;
     const { nodeBranches } = catalog.chain;
     const branches = new Map<string, NodeBranch>();
     const heights = new Map<string, number>();
@@ -144,6 +159,20 @@ export class ConflictWatch {
     this.#tell(new Set(namesOf('silent')));
     this.#tellStrangers(namesOf('stranger'));
     this.#lag.note(heights);
+    return stands.some(({ stand }) => stand.kind === 'known' && stand.branch.isForked);
+  }
+
+  /**
+   * The followed branch may be the dead one. No block of the other branch is walked meanwhile, and the window of its blobs
+   * passes: they are fetched because their node lists them.
+   */
+  async #noteListed(hasForked: boolean): Promise<void> {
+    const [poller, before] = [this.#poller, this.#listed];
+    const listed = hasForked && poller.state.tip !== null ? (await this.#lists.read()).byHash : NOTHING_LISTED;
+    const isNews = ({ versionHash, medianTimeSeconds }: ListedBlob) =>
+      before.get(versionHash)?.medianTimeSeconds !== medianTimeSeconds;
+    poller.noteListedElsewhere([...listed.values()].filter(isNews));
+    this.#listed = listed;
   }
 
   async #standOf(node: ComparedNode, ourHeight: number, signal: AbortSignal): Promise<Stand> {

@@ -199,10 +199,13 @@ export class Poller {
     return this.#transactions.has(txid);
   }
 
-  /** Another configured node lists it: it is fetched, though the one that is followed does not name it. */
-  noteListedElsewhere(entry: ListedBlob): void {
-    if (this.#tip === null || this.#record([entry], this.#tip) === 0) return;
-    this.#modules.activity.emit('listed', 1);
+  /** Another configured node lists these: they are fetched, though the one that is followed does not name them. */
+  noteListedElsewhere(entries: readonly ListedBlob[]): void {
+    if (this.#tip === null) return;
+    const unnamed = entries.filter(({ versionHash }) => !this.isListed(versionHash));
+    const added = this.#record(unnamed, this.#tip);
+    if (added === 0) return;
+    this.#modules.activity.emit('listed', added);
     this.changes.notify();
   }
 

@@ -101,7 +101,7 @@ export class Absence {
     const { byHash, silent } = await lists.read();
     const listed = byHash.get(versionHash);
     if (listed !== undefined) {
-      poller.noteListedElsewhere(listed);
+      poller.noteListedElsewhere([listed]);
       return unavailable('not-fetched-yet', 'A configured node lists it; its bytes are not here yet.', 5);
     }
     if (silent.length === 0) return null;

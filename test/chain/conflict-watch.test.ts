@@ -2,10 +2,12 @@ import { expect, onTestFinished, test } from 'vitest';
 import type { BlockRow } from '../../src/catalog/block-table.ts';
 import type { NodeBranch } from '../../src/catalog/node-branches.ts';
 import { ConflictWatch } from '../../src/chain/conflict-watch.ts';
-import { type BlockHash, parseBlockHash } from '../../src/core/blob/ids.ts';
+import { type BlockHash, parseBlockHash, type TxId, type VersionHash } from '../../src/core/blob/ids.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { Notifier } from '../../src/core/notifier.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
+import type { ListedBlob } from '../../src/node/blob-node.ts';
+import { sighting } from '../catalog/catalog-in-folder.ts';
 import { hurry } from '../hurried-time.ts';
 
 const GENESIS = hashOf('a', 0);
@@ -92,12 +94,16 @@ function scene(walked: Branch, nodes: readonly Branch[], nodeBranches = new Word
     blockAt: (height: number) => rowAt(walked, height),
   };
   const moved = new Notifier();
-  const state: { genesis: BlockHash | null } = { genesis: GENESIS };
+  const tip = { height: 1, hash: GENESIS, medianTimeSeconds: 1, syncing: false };
+  const state: { genesis: BlockHash | null; tip: typeof tip } = { genesis: GENESIS, tip };
   const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), () => 0);
   const heights: ReadonlyMap<string, number>[] = [];
-  const watch = new ConflictWatch(nodes, { chain }, { state }, { moved }, conditions, {
-    note: (found) => heights.push(new Map(found)),
-  });
+  const byHash = new Map<VersionHash, ListedBlob>();
+  const noted: (readonly ListedBlob[])[] = [];
+  const poller = { state, noteListedElsewhere: (entries: readonly ListedBlob[]) => void noted.push(entries) };
+  const lag = { note: (found: ReadonlyMap<string, number>) => heights.push(new Map(found)) };
+  const lists = { read: async () => ({ byHash: new Map(byHash), transactions: new Set<TxId>(), silent: [] }) };
+  const watch = new ConflictWatch(nodes, { chain }, poller, { moved }, conditions, lag, lists);
   const stopping = new AbortController();
   const start = () => {
     const running = watch.run(stopping.signal);
@@ -106,7 +112,7 @@ function scene(walked: Branch, nodes: readonly Branch[], nodeBranches = new Word
       await running;
     });
   };
-  return { watch, conditions, moved, state, start, heights };
+  return { watch, conditions, moved, state, start, heights, byHash, noted };
 }
 
 test('blocks after the last comparison are not final, because the nodes may have parted there', async () => {
@@ -315,4 +321,28 @@ test('a node on another chain is reported and is no conflict, and lag-watch gets
       ['late', 7],
     ]),
   );
+});
+
+test('a blob that is listed during a conflict is noted once, and again with another time or in the next conflict', async () => {
+  const walked = new Branch('us', 'a', 40);
+  const second = new Branch('second', 'a', 40);
+  const { moved, start, byHash, noted } = scene(walked, [new Branch('first', 'a', 40), second]);
+  const blob = sighting('a');
+  byHash.set(blob.versionHash, blob);
+  start();
+  const compared = async (letter: string) => {
+    const rounds = noted.length;
+    Object.assign(second, { letter, fork: letter === 'a' ? 0 : 20 });
+    moved.notify();
+    await expect.poll(() => noted.length).toBeGreaterThan(rounds);
+    return noted.at(-1);
+  };
+  expect(await compared('a')).toEqual([]);
+  expect(await compared('b')).toEqual([blob]);
+  expect(await compared('b')).toEqual([]);
+  const later = { ...blob, medianTimeSeconds: blob.medianTimeSeconds + 150 };
+  byHash.set(blob.versionHash, later);
+  expect(await compared('b')).toEqual([later]);
+  expect(await compared('a')).toEqual([]);
+  expect(await compared('b')).toEqual([later]);
 });

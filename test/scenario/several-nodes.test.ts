@@ -174,6 +174,34 @@ test('the followed node goes away in a conflict: nothing of the other branch is 
   expect(scene.conditions()).toContain('chain/final-withdrawn');
 });
 
+test('the followed node stands still on a dead branch: what the other one mines is archived meanwhile', async () => {
+  const other = await twin();
+  const scene = await Scene.create({ nodes: [other] });
+  mineOnBoth(scene, other, 4, 1);
+  await scene.start();
+  await scene.caughtUp();
+  scene.mine(1);
+  other.advanceSeconds(7);
+  other.mine();
+  await scene.until('conflict', () => scene.conditions().includes('chain/nodes-conflict'));
+  const theirs: string[] = [];
+  for (let block = 0; block < 3; block += 1) {
+    theirs.push(other.submitBlob(new TextEncoder().encode(`on the live branch ${block}`)).versionHash);
+    other.advanceSeconds(BLOCK_SECONDS);
+    other.mine();
+  }
+  await scene.until('archived', () => scene.archive.status().content.stored === 4 + theirs.length);
+  const states = () => Promise.all(theirs.map(async (versionHash) => (await scene.states(versionHash)).join()));
+  expect(await states()).toEqual(['unconfirmed', 'unconfirmed', 'unconfirmed']);
+  expect(scene.archive.status().node.tip).toBe(scene.node.chain.tip.hash);
+  // The live branch is followed at last, long after the window of these blobs.
+  other.advanceSeconds(7 * 3_600);
+  other.mine(12);
+  await scene.node.goAway();
+  await scene.until('mined', async () => (await states()).every((state) => state === 'mined'));
+  expect(scene.archive.status()).toMatchObject({ content: { stored: 4 + theirs.length }, chain: { lost: 0 } });
+});
+
 test('a blob that only a node lists that is not followed is not called absent, and is fetched from it', async () => {
   const other = await twin();
   const scene = await Scene.create({ nodes: [other] });

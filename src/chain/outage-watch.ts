@@ -31,8 +31,8 @@ const OFTEN_MS = 5_000;
 
 /**
  * Reports a gap in the archive's or the node's service: heights that may be lost, blobs that are savable, from where,
- * and until when. The fetch queue takes the nearest deadline first. The report stays until each blob is stored or
- * recorded as lost.
+ * and until when. The fetch queue takes the nearest deadline first. The report stays until each blob is stored, kept as a
+ * custom commitment, or recorded as lost.
  */
 export class OutageWatch {
   readonly #modules: OutageModules;

@@ -42,6 +42,14 @@ function residentBytes(): number {
   return Number(kilobytes ?? 0) * 1_024;
 }
 
+/** Answers that slow readers have lost to others. */
+async function cutAnswers(): Promise<number> {
+  const { body } = await getFrom('127.0.0.3', `${daemon.client.url}/metrics`);
+  const counts = [...body.toString().matchAll(/^holdfast_http_answer_memory_cuts_total(?:\{.*\})? (\d+)$/gm)];
+  expect(counts).not.toEqual([]);
+  return counts.reduce((sum, [, count]) => sum + Number(count), 0);
+}
+
 for (const [what, pathOf] of [
   ['bytes', (hash: string) => `/v1/blobs/${hash}`],
   ['hex text', (hash: string) => `/vh/${hash}`],
@@ -69,9 +77,17 @@ for (const [what, pathOf] of [
       };
       // One more from their address has to wait for its turn among them, and a busy server may turn it away at first.
       await eventually(async () => expect(await given('127.0.0.1')).toEqual(right));
-      const begunMs = performance.now();
-      expect(await given('127.0.0.2')).toEqual(right);
-      expect(performance.now() - begunMs).toBeLessThan(2_000);
+      // The least of several: a busy machine is late at times, a server that lets readers keep others waiting is late every time.
+      const cuts = await cutAnswers();
+      let leastMs = Number.POSITIVE_INFINITY;
+      for (let fetch = 0; fetch < 5; fetch += 1) {
+        const begunMs = performance.now();
+        expect(await given('127.0.0.2')).toEqual(right);
+        leastMs = Math.min(leastMs, performance.now() - begunMs);
+      }
+      expect(leastMs).toBeLessThan(2_000);
+      // No answer was cut to make room for these fetches: the thousand readers were there all the time.
+      expect(await cutAnswers()).toBe(cuts);
       look();
       process.stdout.write(`resident: ${before >> 20} MiB, with ${READERS} slow readers ${most >> 20} MiB\n`);
       expect(most - before).toBeLessThan(MAX_MORE_BYTES);

@@ -26,7 +26,9 @@ export async function launchChromium(atEnd: AtEnd): Promise<Browser> {
   const executablePath = chromiumPath();
   if (executablePath === null) throw new Error('No Chromium is here to look at the page: apt-get install chromium.');
   // A container gives the browser no namespaces, so its sandbox is off. It loads pages of this repository only.
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  const args = ['--no-sandbox', '--disable-dev-shm-usage'];
+  // A starved machine takes longer than the 30 s of the default.
+  const browser = await chromium.launch({ executablePath, args, timeout: 240_000 });
   atEnd(() => browser.close());
   return browser;
 }

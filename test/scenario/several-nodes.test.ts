@@ -77,6 +77,7 @@ test('two branches: nothing above the last common block is final, and that ends 
   scene.mine(3, 1);
   await scene.caughtUp();
   await scene.until('conflict', () => scene.conditions().includes('chain/nodes-conflict'));
+  await scene.finalUpTo(common);
   expect(scene.archive.status().chain.finalHeight).toBe(common);
   expect(await scene.states(scene.blobs.at(-1)?.versionHash ?? '')).toEqual(['mined']);
   await other.goAway();

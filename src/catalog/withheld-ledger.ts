@@ -94,6 +94,11 @@ export class WithheldLedger {
     return this.#byHash.has(name.versionHash) && this.find(name).length > 0;
   }
 
+  /** Reports whether a take-down in force says that its bytes are to be deleted. */
+  isToBePurged(name: NamedHash): boolean {
+    return this.find(name).some(({ purge }) => purge);
+  }
+
   /** Reason published by the first archiver that published one; null: none did. */
   publicReason(name: NamedHash): string | null {
     return this.find(name).find(({ publicReason }) => publicReason !== null)?.publicReason ?? null;

@@ -17,7 +17,10 @@ const GROUP_LIMIT = 512;
 export interface WritePath {
   /** Gives the id of the place that holds the blob durably now. @throws ArchiveError `isForLater` for what has no place. */
   put(blob: VerifiedBlob, signal: AbortSignal, isUnmined: () => boolean): Promise<string>;
-  /** A blob that was put here is one that the catalog held already: it may have been evicted meanwhile, or be counted twice. */
+  /**
+   * A blob that was put here is one that the catalog held already, or withholds: it may have been evicted or purged
+   * meanwhile, or be counted twice.
+   */
   enterAgain(name: ContentName, sizeBytes: number): Promise<void>;
   /** A backend has taken the blob: bytes of it that a crash left here are in no books, and go. */
   clearHere(name: ContentName): Promise<void>;

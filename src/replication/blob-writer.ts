@@ -81,9 +81,10 @@ export class BlobWriter {
     throw refusal;
   }
 
-  /** Settles in the books a blob that was written here although the catalog held it already. */
+  /** Settles in the books a blob that was written here although the catalog held it already, or that was taken down meanwhile. */
   async enterAgain(name: ContentName, sizeBytes: number): Promise<void> {
     const { local, room } = this.#modules;
+    await room.purgeAgain(name);
     await room.enterAgain(name, sizeBytes, async () => (await local.read(name, UNSTOPPED)).kind === 'good');
   }
 
@@ -126,20 +127,25 @@ export class BlobWriter {
     }
   }
 
-  /** Does what `putHere` does; a copy that is replaced in place has its room already, and keeps it when it is not replaced. */
+  /**
+   * Does what `putHere` does; a copy that is replaced in place has its room already, and keeps it when it is not replaced.
+   * false as well: a purge came meanwhile, and the bytes are deleted again.
+   */
   async replaceHere(blob: VerifiedBlob, signal: AbortSignal): Promise<boolean> {
     const { local, room } = this.#modules;
     const before = room.isCache ? await local.store.stat(blob, signal).catch(() => null) : null;
-    if (before === null) return await this.putHere(blob, signal);
     const sizeBytes = blob.bytes.length;
-    room.giveBack(sizeBytes);
-    let isHere = false;
+    if (before !== null) room.giveBack(sizeBytes);
+    let isWritten = false;
     try {
-      isHere = await this.putHere(blob, signal);
+      isWritten = await this.putHere(blob, signal);
     } finally {
-      if (!isHere) room.takeBack(sizeBytes);
+      if (!isWritten && before !== null) room.takeBack(sizeBytes);
     }
-    return isHere;
+    if (!isWritten || !(await room.purgeAgain(blob))) return isWritten;
+    // The room of a copy that was there before is counted until the next count, as after every purge.
+    if (before === null) room.giveBack(sizeBytes);
+    return false;
   }
 
   /**

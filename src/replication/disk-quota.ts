@@ -135,7 +135,8 @@ export class DiskQuota {
   /**
    * Settles bytes that were claimed and written for a blob that the catalog held already: two sources gave it, or a
    * backend holds it. A cache may have evicted the blob before or since. Then its bytes would lie here in no books, or its room
-   * would be taken until the next look at the disk. `isHere` reads and hashes the bytes.
+   * would be taken until the next look at the disk. So would the room of a blob that was taken down. `isHere` reads and
+   * hashes the bytes.
    */
   async enterAgain(name: ContentName, sizeBytes: number, isHere: () => Promise<boolean>): Promise<void> {
     if (!this.isCache) return;
@@ -143,10 +144,20 @@ export class DiskQuota {
     const { cached } = catalog.replicas;
     await this.withoutEviction(async () => {
       const entry = catalog.find(name.versionHash).find(({ hashType }) => hashType === name.hashType);
-      // A take-down came meanwhile.
-      if (entry === undefined || catalog.withheld.has(entry)) return;
-      const isEntered = !cached.has(entry) && (await isHere()) && cached.recordCached(entry);
+      const isEntered = entry !== undefined && !cached.has(entry) && (await isHere()) && cached.recordCached(entry);
       if (!isEntered) this.giveBack(sizeBytes);
+    });
+  }
+
+  /** Deletes bytes that were written here when a purge had looked for them already. false: no purge is in force. */
+  purgeAgain(name: ContentName): Promise<boolean> {
+    const { catalog, store } = this.#modules;
+    // A revocation looks for the bytes in its turn: what it finds is not deleted.
+    return this.withoutEviction(async () => {
+      if (!catalog.withheld.isToBePurged(name)) return false;
+      await store.purge(name, UNSTOPPED);
+      this.freed();
+      return true;
     });
   }
 

@@ -83,11 +83,12 @@ export class LocalMender {
   }
 
   async #mend(entry: ContentEntry, signal: AbortSignal): Promise<boolean> {
-    const { copies, writer, local, damage } = this.#modules;
+    const { copies, writer, local, catalog, damage } = this.#modules;
     // A fault of the disk may have passed, or a fetch may have brought the blob again.
     if (await this.#isProven(entry, signal)) return true;
     const { found } = await damage.searched(entry, () => copies.find(entry, signal, local.id));
-    if (found === null) return false;
+    // Taken down while it was searched for: nothing of it is written.
+    if (found === null || catalog.withheld.has(entry)) return false;
     return (await writer.replaceHere(found.blob, signal)) && (await this.#isProven(entry, signal));
   }
 

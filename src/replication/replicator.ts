@@ -249,7 +249,7 @@ export class Replicator {
     // The bytes are kept after a failure: a request that was given up may still be sending them.
     forgetBytes(blob);
     // Purged while these bytes were on their way: the purge came before they did.
-    if (catalog.withheld.find(entry).some(({ purge }) => purge)) {
+    if (catalog.withheld.isToBePurged(entry)) {
       await site.judged(() => store.purge(entry, signal), signal);
       return;
     }

@@ -113,8 +113,7 @@ export class TakeDowns {
     const outcomes: PurgeOutcome[] = [];
     for (const entry of entries) {
       // The take-down may have been revoked since the list was made.
-      const isToBe = () => catalog.withheld.find(entry).some(({ purge }) => purge);
-      const purge = async () => (isToBe() ? await places.purge(entry, signal) : []);
+      const purge = async () => (catalog.withheld.isToBePurged(entry) ? await places.purge(entry, signal) : []);
       outcomes.push(...(await this.#inTurn(purge)));
     }
     for (const outcome of outcomes) {

@@ -1,0 +1,107 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
+import { Spooler } from '../../src/ingest/spooler.ts';
+import { purgeEverywhere } from '../../src/reading/withhold/purge.ts';
+import { NEVER, nameOf, sampleBlob } from '../sample-blobs.ts';
+import { MemoryBackend } from './memory-backend.ts';
+import { replicationScene } from './replication-scene.ts';
+
+const SIZE = 80_000;
+const BLOB = sampleBlob('taken down meanwhile', SIZE);
+const FACTS = { sizeBytes: SIZE, txid: null, medianTimeSeconds: 1_790_000_000, firstSeenMs: 1_790_000_000_000 };
+
+/** A store beside a bucket, and a blob that is taken down while its bytes wait for room. */
+async function scene(mode: 'cache' | 'keep' = 'cache') {
+  const s3 = new MemoryBackend('s3');
+  const scene = await replicationScene({ backends: [s3], mode });
+  const { catalog, replication, store, writer, conditions, activity } = scene;
+  const { room } = replication;
+  await replication.admit(NEVER);
+  const spooler = new Spooler(writer, catalog, conditions, activity, SYSTEM_CLOCK);
+  const isHere = async () => (await store.stat(BLOB, NEVER)) !== null;
+  const takeDown = async (purge: boolean) => {
+    const order = { archiver: 'a', reason: 'order', publicReason: null, atMs: 1, purge };
+    catalog.withheld.record([{ ...nameOf(BLOB), ...order }], false);
+    if (!purge) return;
+    await purgeEverywhere(nameOf(BLOB), [store, s3], NEVER);
+    expect([await isHere(), s3.blobs.size]).toEqual([false, 0]);
+  };
+  /** Does the work, which has to wait for its turn to claim room until the take-down is over. */
+  const takenDownBeforeRoom = async (work: () => Promise<unknown>, purge = true) => {
+    const goOn = Promise.withResolvers<void>();
+    const waits = Promise.withResolvers<void>();
+    const before = room.withoutEviction(() => goOn.promise);
+    const claim = room.claim.bind(room);
+    room.claim = (...given) => {
+      waits.resolve();
+      return claim(...given);
+    };
+    const working = work();
+    await waits.promise;
+    await takeDown(purge);
+    goOn.resolve();
+    await Promise.all([before, working]);
+  };
+  const spool = () => spooler.spool(BLOB, FACTS, NEVER);
+  const counted = async () => {
+    const atOnce = room.cachedBytes;
+    await replication.lookAtRoom(NEVER);
+    return { atOnce, afterALook: room.cachedBytes };
+  };
+  return { ...scene, s3, room, spool, isHere, takeDown, takenDownBeforeRoom, counted };
+}
+
+test.each(['changed', 'gone'])(
+  'a copy that was %s and is purged while its repair waits for room stays deleted',
+  async (how) => {
+    const { damage, folder, replication, store, spool, isHere, takenDownBeforeRoom, counted } = await scene();
+    await spool();
+    await replication.drain(['s3'], NEVER);
+    if (how === 'gone') await store.delete(nameOf(BLOB), NEVER);
+    else writeFileSync(join(folder, 'blobs', 'keccak256', BLOB.versionHash.slice(0, 2), BLOB.versionHash), 'spoilt');
+    damage.report('local', nameOf(BLOB));
+    await takenDownBeforeRoom(() => replication.folder.mender.mendSome(NEVER));
+    expect(await isHere()).toBe(false);
+    expect(await counted()).toEqual({ atOnce: SIZE, afterALook: 0 });
+  },
+);
+
+test('a damaged copy that is taken down while a good one is searched for is left as it is', async () => {
+  const { s3, damage, replication, store, spool, isHere, takeDown } = await scene();
+  await spool();
+  await replication.drain(['s3'], NEVER);
+  await store.delete(nameOf(BLOB), NEVER);
+  damage.report('local', nameOf(BLOB));
+  s3.before = async (operation) => {
+    if (operation === 'get') await takeDown(false);
+  };
+  await replication.folder.mender.mendSome(NEVER);
+  expect(s3.asked).toContain(`get keccak256/${BLOB.versionHash}`);
+  expect(await isHere()).toBe(false);
+});
+
+test('a new blob that is purged while it waits for room is not here, and has no room', async () => {
+  const { spool, isHere, takenDownBeforeRoom, counted } = await scene();
+  await takenDownBeforeRoom(spool);
+  expect(await isHere()).toBe(false);
+  expect(await counted()).toEqual({ atOnce: 0, afterALook: 0 });
+});
+
+test('a store that keeps everything keeps no blob that is purged while it waits for room', async () => {
+  const { spool, isHere, takenDownBeforeRoom } = await scene('keep');
+  await takenDownBeforeRoom(spool);
+  expect(await isHere()).toBe(false);
+});
+
+test.each([
+  ['purged', true],
+  ['taken down', false],
+])('a blob that is %s while it comes again gives back the room of its second coming alone', async (_how, purge) => {
+  const { spool, isHere, takenDownBeforeRoom, counted } = await scene();
+  await spool();
+  await takenDownBeforeRoom(spool, purge);
+  expect(await isHere()).toBe(!purge);
+  expect(await counted()).toEqual({ atOnce: SIZE, afterALook: 0 });
+});

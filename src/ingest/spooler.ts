@@ -54,8 +54,6 @@ export class Spooler {
    */
   async spool(blob: VerifiedBlob, seen: Omit<SpooledContent, 'hashType' | 'versionHash'>, signal: AbortSignal) {
     const { hashType, versionHash } = blob;
-    // Taken down while it was on its way here.
-    if (this.#catalog.withheld.has(blob)) return;
     // A blob that was only listed when it was asked for may have its block before there is room for it.
     const isUnmined = () =>
       seen.isUnmined === true && (this.#catalog.findQueued(blob.versionHash)?.hashType ?? null) === null;
@@ -64,12 +62,15 @@ export class Spooler {
     // An eviction that begins before the catalog has it would delete bytes that were acknowledged.
     const arrived = this.#catalog.arriving.begin(blob);
     await this.#retryUntilWritten(async () => {
+      // Taken down while it was on its way here, or while it waited for a place.
+      if (where === null && this.#catalog.withheld.has(blob)) return;
       // A commit that failed is tried again without writing the bytes again.
       where ??= await this.#path.put(blob, signal, isUnmined);
       if (where === SPOOL) await this.#record(content);
       // There was no room here: a backend took it, and gave it back whole.
       else this.#catalog.replicas.recordFound(where, [content]);
     }, signal).finally(arrived);
+    if (where === null) return;
     this.#activity.emit('spooled', { hashType, versionHash, sizeBytes: seen.sizeBytes });
     if (where !== SPOOL) await this.#path.clearHere(content);
   }

@@ -5,7 +5,7 @@ import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { Spooler } from '../../src/ingest/spooler.ts';
 import { purgeEverywhere } from '../../src/reading/withhold/purge.ts';
 import { NEVER, nameOf, sampleBlob } from '../sample-blobs.ts';
-import { MemoryBackend } from './memory-backend.ts';
+import { MemoryBackend, refusal } from './memory-backend.ts';
 import { replicationScene } from './replication-scene.ts';
 
 const SIZE = 80_000;
@@ -13,9 +13,9 @@ const BLOB = sampleBlob('taken down meanwhile', SIZE);
 const FACTS = { sizeBytes: SIZE, txid: null, medianTimeSeconds: 1_790_000_000, firstSeenMs: 1_790_000_000_000 };
 
 /** A store beside a bucket, and a blob that is taken down while its bytes wait for room. */
-async function scene(mode: 'cache' | 'keep' = 'cache') {
+async function scene(mode: 'cache' | 'keep' = 'cache', budgetBytes: number | null = null) {
   const s3 = new MemoryBackend('s3');
-  const scene = await replicationScene({ backends: [s3], mode });
+  const scene = await replicationScene({ backends: [s3], mode, budgetBytes });
   const { catalog, replication, store, writer, conditions, activity } = scene;
   const { room } = replication;
   await replication.admit(NEVER);
@@ -104,4 +104,21 @@ test.each([
   await takenDownBeforeRoom(spool, purge);
   expect(await isHere()).toBe(!purge);
   expect(await counted()).toEqual({ atOnce: SIZE, afterALook: 0 });
+});
+
+test('a blob that is taken down while every place refuses it is given up', async () => {
+  const { s3, activity, spool, takeDown } = await scene('cache', SIZE - 1);
+  let spooled = 0;
+  activity.on('spooled', () => {
+    spooled += 1;
+  });
+  s3.before = async (operation) => {
+    if (operation !== 'putNew') return;
+    s3.before = () => {};
+    await takeDown(false);
+    throw refusal('s3');
+  };
+  await spool();
+  expect(s3.asked.filter((one) => one.startsWith('putNew'))).toHaveLength(1);
+  expect(spooled).toBe(0);
 });

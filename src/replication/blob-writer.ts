@@ -172,14 +172,17 @@ export class BlobWriter {
   }
 
   async #writeThrough(blob: VerifiedBlob, signal: AbortSignal) {
-    const sites = this.#modules.sitesFor(blob);
+    const { room, sitesFor } = this.#modules;
+    const sites = sitesFor(blob);
     let refusal: unknown = null;
     // One that keeps what it acknowledged, before one that its power may take it from.
     for (const site of sites.toSorted((a, b) => a.durabilityDelayMs - b.durabilityDelayMs)) {
       if (!site.mayBeAsked()) continue;
       try {
-        if ((await this.#put(site, blob, signal)) === 'good' && (await site.isKept(blob, signal)))
-          return { by: site.id, refusal: null };
+        if ((await this.#put(site, blob, signal)) !== 'good' || !(await site.isKept(blob, signal))) continue;
+        // Purged while these bytes were on their way: the purge came before they did.
+        if (room.isToBePurged(blob)) await site.judged(() => site.store.purge(blob, signal), signal);
+        return { by: site.id, refusal: null };
       } catch (error) {
         signal.throwIfAborted();
         refusal = error;

@@ -149,13 +149,17 @@ export class DiskQuota {
     });
   }
 
+  /** Reports whether a take-down says that its bytes are to lie nowhere. */
+  isToBePurged(name: ContentName): boolean {
+    return this.#modules.catalog.withheld.isToBePurged(name);
+  }
+
   /** Deletes bytes that were written here when a purge had looked for them already. false: no purge is in force. */
   purgeAgain(name: ContentName): Promise<boolean> {
-    const { catalog, store } = this.#modules;
     // A revocation looks for the bytes in its turn: what it finds is not deleted.
     return this.withoutEviction(async () => {
-      if (!catalog.withheld.isToBePurged(name)) return false;
-      await store.purge(name, UNSTOPPED);
+      if (!this.isToBePurged(name)) return false;
+      await this.#modules.store.purge(name, UNSTOPPED);
       this.freed();
       return true;
     });

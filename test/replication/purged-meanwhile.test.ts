@@ -106,6 +106,16 @@ test.each([
   expect(await counted()).toEqual({ atOnce: SIZE, afterALook: 0 });
 });
 
+test('a blob that is purged while a backend takes it, because here is no room, does not stay there', async () => {
+  const { catalog, s3, spool, isHere, takeDown } = await scene('cache', SIZE - 1);
+  s3.before = async (operation) => {
+    if (operation === 'putNew') await takeDown(true);
+  };
+  await spool();
+  expect([await isHere(), s3.blobs.size]).toEqual([false, 0]);
+  expect(catalog.find(BLOB.versionHash)).toEqual([]);
+});
+
 test('a blob that is taken down while every place refuses it is given up', async () => {
   const { s3, activity, spool, takeDown } = await scene('cache', SIZE - 1);
   let spooled = 0;

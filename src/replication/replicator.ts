@@ -186,9 +186,9 @@ export class Replicator {
     this.#underWay.add(sequence);
     const work = this.#ask(queued, signal)
       .then(
-        async () => {
+        async (isThere) => {
           this.#failuresInARow = 0;
-          await this.#prove({ entry, reports });
+          if (isThere) await this.#prove({ entry, reports });
           this.#failing.succeeded(sequence);
         },
         (error: unknown) => {
@@ -209,7 +209,7 @@ export class Replicator {
     this.#running.add(work);
   }
 
-  async #ask(queued: QueuedCopy, signal: AbortSignal): Promise<void> {
+  async #ask(queued: QueuedCopy, signal: AbortSignal): Promise<boolean> {
     const { site } = this.#modules;
     const { attempts } = queued;
     const { sizeBytes } = queued.entry;
@@ -217,7 +217,7 @@ export class Replicator {
     this.#requestsUnderWay += 1;
     this.#bytesUnderWay += sizeBytes;
     try {
-      await this.#replicate(queued, signal);
+      return await this.#replicate(queued, signal);
     } finally {
       // The one try after a pause is still to be made: without this no request would ever make it.
       if (site.questions === questions) site.breaker.notTried();
@@ -228,21 +228,21 @@ export class Replicator {
     }
   }
 
-  /** Resolves when the backend is proven to hold it. */
-  async #replicate({ entry, state, attempts }: QueuedCopy, signal: AbortSignal): Promise<void> {
+  /** Resolves to true when the backend is proven to hold the blob; false: it was taken down, and nothing is there by right. */
+  async #replicate({ entry, state, attempts }: QueuedCopy, signal: AbortSignal): Promise<boolean> {
     const { site, catalog } = this.#modules;
     const { store } = site;
     // A copy that was called damaged is read again on a fresh connection, before anything is replaced.
-    if (state === 'damaged' && (await this.#isThere(await site.examineAfresh(entry, signal), signal))) return;
+    if (state === 'damaged' && (await this.#isThere(await site.examineAfresh(entry, signal), signal))) return true;
     const { blob, faults } = await this.#source(entry, signal);
     if (blob === null) {
       // No other place has it, and this one was not asked: it may be here under an address that was another before.
-      if (state === 'wanted' && (await this.#isThere(await site.read(entry, signal), signal))) return;
+      if (state === 'wanted' && (await this.#isThere(await site.read(entry, signal), signal))) return true;
       throw noSource(entry, site.id, faults);
     }
     await this.#bandwidth.take(entry.sizeBytes, signal);
     // Taken down since it was queued: nothing is recorded of it either.
-    if (catalog.withheld.has(entry)) return;
+    if (catalog.withheld.has(entry)) return false;
     // A blob that is not known to be there is not replaced; if other bytes are there, the read-back says so.
     const mode = state === 'damaged' ? 'replace' : 'create';
     await site.judged(() => store.put(blob, mode, signal), signal);
@@ -251,9 +251,10 @@ export class Replicator {
     // Purged while these bytes were on their way: the purge came before they did.
     if (catalog.withheld.isToBePurged(entry)) {
       await site.judged(() => store.purge(entry, signal), signal);
-      return;
+      return false;
     }
     await this.#readBack(entry, attempts, signal);
+    return true;
   }
 
   /** Reports whether the copy there is good and kept. A good copy that is not kept (a block without its pin) is put again. */

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { CatalogError } from '../../src/catalog/errors.ts';
+import { WithheldSayings } from '../../src/reading/withhold/withheld-sayings.ts';
 import { NEVER, nameOf, sampleBlob } from '../sample-blobs.ts';
 import { keyOf, losePart, MemoryBackend, refusal } from './memory-backend.ts';
 import { replicationScene } from './replication-scene.ts';
@@ -296,9 +297,16 @@ test('a try after a pause that asked nothing is given back: a blob taken down me
   await made.spool(takenDown);
   made.clock.steadyMs += 60_000;
   // Between the look at the queue and the put.
-  const { has } = made.catalog.withheld;
-  made.catalog.withheld.has = (name) =>
-    name.versionHash === takenDown.versionHash || has.call(made.catalog.withheld, name);
+  const { withheld } = made.catalog;
+  const { has } = withheld;
+  const order = { ...nameOf(takenDown), archiver: 'a', reason: 'told to', publicReason: null, atMs: 1, purge: false };
+  withheld.has = (name) => {
+    if (name.versionHash === takenDown.versionHash) {
+      withheld.has = has;
+      withheld.record([order], false);
+    }
+    return withheld.has(name);
+  };
   await made.drain('s3');
   expect(s3.asked).not.toContain(`putNew ${keyOf(takenDown)}`);
   expect(site?.breaker.admits(made.clock.steadyMs)).toBe(true);
@@ -409,4 +417,28 @@ test('a file that rotted without being touched is found out by the copy that cam
   const placements = entry === undefined ? [] : made.catalog.placementsOf(entry);
   expect(placements).toContainEqual(expect.objectContaining({ backend: 'local', state: 'damaged' }));
   expect(made.conditions.has('damage')).toBe(true);
+});
+
+test.each([
+  ['is not called good', false],
+  ['and let in again before a commit, is brought before it is called good', true],
+])('a copy that was taken down before it was brought, %s', async (_says, isLetIn) => {
+  const backend = new MemoryBackend('s3');
+  const made = await scene([backend], { requests: 1 });
+  const [before, after] = [sampleBlob('brought before', 1_000), sampleBlob('brought after', 1_000)];
+  for (const blob of [before, BLOB, after]) await made.spool(blob);
+  const order = { ...nameOf(BLOB), archiver: 'a', reason: 'told to', publicReason: null, atMs: 1, purge: false };
+  const sayings = new WithheldSayings('a', made.catalog, made.damage);
+  const proven: string[] = [];
+  made.activity.on('proven', (_backend, entries) => proven.push(...entries.map(({ versionHash }) => versionHash)));
+  backend.before = (operation, name) => {
+    if (operation !== 'putNew') return;
+    // One at a time: the copy between these two is due already, and nothing is put of it before the second one begins.
+    if (name?.versionHash === before.versionHash) sayings.record([order], false);
+    if (isLetIn && name?.versionHash === after.versionHash) sayings.revoke([order], false, 2);
+  };
+  await made.drain('s3');
+  expect([backend.blobs.has(keyOf(BLOB)), stateAt(made, 's3')]).toEqual(isLetIn ? [true, 'good'] : [false, undefined]);
+  const brought = isLetIn ? [before, after, BLOB] : [before, after];
+  expect(proven).toEqual(brought.map(({ versionHash }) => versionHash));
 });

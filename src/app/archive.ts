@@ -91,7 +91,7 @@ import { LocalUpkeep } from '../replication/local-upkeep.ts';
 import { OnePlace } from '../replication/one-place.ts';
 import { OrphanSweep } from '../replication/orphan-sweep.ts';
 import { RecordCopies } from '../replication/record-copies.ts';
-import { reindexedFolder } from '../replication/reindexed-places.ts';
+import { reindexedFolder, reindexedSite } from '../replication/reindexed-places.ts';
 import { Replication, type ReplicationOptions } from '../replication/replication.ts';
 import { Replicator } from '../replication/replicator.ts';
 import { RowSalvage } from '../replication/row-salvage.ts';
@@ -287,7 +287,10 @@ export class Archive implements ArchiveView {
     this.custom = new CustomKeeper(catalog, hasher, custom.places);
     const catalogRebuild = new CatalogRebuild({
       ...{ catalog, conditions, sites, custom },
-      folder: reindexedFolder(local, catalog, damage, room),
+      places: {
+        folder: reindexedFolder(local, catalog, damage, room),
+        backend: (site) => reindexedSite(site, catalog, damage),
+      },
       isNewFolder: options.isNewFolder ?? false,
       found: poller.changes,
     });

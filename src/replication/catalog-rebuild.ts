@@ -10,11 +10,13 @@ import type { BackendHandle } from './backend-handle.ts';
 import type { AdoptedCustom } from './custom/adopt-custom.ts';
 import type { CustomUpkeep } from './custom/custom-upkeep.ts';
 import { type Adopted, Reindex, type ReindexedPlace } from './reindex.ts';
-import { reindexedSite } from './reindexed-places.ts';
 
 export interface CatalogRebuildModules {
-  /** The data folder. */
-  readonly folder: ReindexedPlace;
+  readonly places: {
+    /** The data folder. */
+    readonly folder: ReindexedPlace;
+    backend(site: BackendHandle): ReindexedPlace;
+  };
   readonly catalog: Catalog;
   readonly conditions: ConditionBoard;
   readonly sites: readonly BackendHandle[];
@@ -46,8 +48,8 @@ export class CatalogRebuild {
   constructor(modules: CatalogRebuildModules) {
     this.#modules = modules;
     this.#isDone = modules.catalog.isRebuilt();
-    const { folder, catalog, custom } = modules;
-    this.#folder = new Reindex(folder, catalog, custom, (found) => this.#tell(found, 'the data folder'));
+    const { places, catalog, custom } = modules;
+    this.#folder = new Reindex(places.folder, catalog, custom, (found) => this.#tell(found, 'the data folder'));
   }
 
   /** All but what the disk does not give is indexed; of that the folder itself tells that it is there. */
@@ -117,15 +119,15 @@ export class CatalogRebuild {
 
   /** A walk over one backend that indexes what it holds. `told` is called with the progress. */
   reindexOf(site: BackendHandle, told: (found: Adopted) => void = () => {}): Reindex {
-    const { catalog, custom } = this.#modules;
-    return new Reindex(reindexedSite(site, catalog), catalog, custom, told);
+    const { catalog, custom, places } = this.#modules;
+    return new Reindex(places.backend(site), catalog, custom, told);
   }
 
   /** Reads blobs that a listing of this place has named, and indexes those that are whole. Gives their number. */
   async adoptListed(place: string, entries: readonly ListedBlob[], signal: AbortSignal): Promise<number> {
-    const { sites, folder, catalog, custom } = this.#modules;
+    const { sites, places, catalog, custom } = this.#modules;
     const site = sites.find(({ id }) => id === place);
-    const one = site === undefined ? new Reindex(folder, catalog, custom) : this.reindexOf(site);
+    const one = site === undefined ? new Reindex(places.folder, catalog, custom) : this.reindexOf(site);
     return (await one.listed(entries, signal)).adopted;
   }
 

@@ -5,6 +5,7 @@ import { StorageError } from '../storage/errors.ts';
 import { type ListedBlob, listBlobs, type ObjectStore } from '../storage/object-store.ts';
 import type { AdoptedCustom } from './custom/adopt-custom.ts';
 import type { CustomUpkeep } from './custom/custom-upkeep.ts';
+import type { ReadCopy } from './damage-watch.ts';
 import { noteRecordedFloor } from './recorded-floor.ts';
 
 /** A place as a walk over all that lies there sees it: a backend, or the data folder. */
@@ -14,8 +15,10 @@ export interface ReindexedPlace {
   isKnown(entry: ListedBlob): boolean;
   /** Number of bytes under this name that hash to it; null: none do. */
   prove(name: ContentName, signal: AbortSignal): Promise<number | null>;
-  /** Records blobs that were proven there. */
-  record(found: readonly SpooledContent[]): void;
+  /** The number of reports until now. */
+  readonly reports: number;
+  /** Records blobs that were proven there. Gives those that it recorded: a report since they were read contradicts the others. */
+  record(found: readonly ReadCopy<SpooledContent>[]): readonly SpooledContent[];
 }
 
 export interface Adopted {
@@ -108,22 +111,28 @@ export class Reindex {
     const catalog = this.#catalog;
     const count = { adopted: 0, damaged: 0 };
     let faultsInARow = 0;
-    let group: SpooledContent[] = [];
+    let group: ReadCopy<SpooledContent>[] = [];
     /** The failure that ends the walk; a fault of one blob does not. */
     let failure: { readonly error: unknown } | null = null;
     const told = (): Adopted => ({ ...count, unread: this.unread.size });
     const commit = () => {
-      this.#place.record(group);
+      const recorded = new Set(this.#place.record(group));
+      for (const { entry } of group) {
+        if (recorded.has(entry)) continue;
+        count.adopted -= 1;
+        this.unread.set(keyOf(entry), entry);
+      }
       group = [];
       this.#told(told());
     };
     const take = async (entry: ListedBlob) => {
       try {
+        const { reports } = this.#place;
         const found = await this.#firstProven(namesOf(entry), signal);
         faultsInARow = 0;
         this.unread.delete(keyOf(entry));
         count[found === null ? 'damaged' : 'adopted'] += 1;
-        if (found !== null) group.push(found);
+        if (found !== null) group.push({ entry: found, reports });
       } catch (error) {
         signal.throwIfAborted();
         if (!(error instanceof StorageError) || this.unread.size >= MAX_UNREAD) throw error;

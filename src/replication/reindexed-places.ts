@@ -9,9 +9,12 @@ import type { LocalCopies } from './local-copies.ts';
 import type { ReindexedPlace } from './reindex.ts';
 
 /** A backend: what the catalog knows it to hold is not read again. */
-export function reindexedSite(site: BackendHandle, { replicas }: Catalog): ReindexedPlace {
+export function reindexedSite(site: BackendHandle, { replicas }: Catalog, damage: DamageWatch): ReindexedPlace {
   return {
     store: site.store,
+    get reports() {
+      return damage.reports;
+    },
     isKnown: (entry) => replicas.known(site.id, entry, 'hashTypeUnsaid' in entry).some(({ state }) => state === 'good'),
     async prove(name, signal) {
       const finding = await site.read(name, signal);
@@ -20,7 +23,11 @@ export function reindexedSite(site: BackendHandle, { replicas }: Catalog): Reind
       forgetBytes(finding.blob);
       return length;
     },
-    record: (found) => replicas.recordFound(site.id, found),
+    record(found) {
+      const upheld = damage.upheld(site.id, found);
+      replicas.recordFound(site.id, upheld);
+      return upheld;
+    },
   };
 }
 
@@ -51,6 +58,9 @@ export function reindexedFolder(
   };
   return {
     store: local.store,
+    get reports() {
+      return damage.reports;
+    },
     isKnown: () => false,
     async prove(name, signal) {
       const arrived = catalog.arriving.begin(name);
@@ -72,11 +82,13 @@ export function reindexedFolder(
     },
     record(found) {
       try {
-        enter(found);
+        const upheld = damage.upheld(local.id, found);
+        enter(upheld);
+        return upheld;
       } finally {
-        for (const one of found) {
-          arriving.get(keyOf(one))?.();
-          arriving.delete(keyOf(one));
+        for (const { entry } of found) {
+          arriving.get(keyOf(entry))?.();
+          arriving.delete(keyOf(entry));
         }
       }
     },

@@ -113,7 +113,7 @@ const WALKS: Readonly<Record<string, () => Promise<number>>> = {
     const backend = Object.assign(new MemoryBackend(BACKEND), { list: listing });
     const site = new BackendHandle(backend, { verify: async () => null }, SYSTEM_CLOCK);
     const custom = { adopt: async () => ({}) };
-    const reindex = new Reindex(reindexedSite(site, catalog), catalog, custom);
+    const reindex = new Reindex(reindexedSite(site, catalog, damage), catalog, custom);
     const found = await reindex.blobs(NEVER);
     return found.adopted + found.damaged + found.unread;
   },

@@ -190,7 +190,8 @@ describe('a cache', () => {
       await put(...given);
       await walk.prove(LARGE, NEVER);
       const { hashType, versionHash, sizeBytes } = entry();
-      walk.record([{ hashType, versionHash, sizeBytes, txid: null, medianTimeSeconds: null, firstSeenMs: 1 }]);
+      const found = { hashType, versionHash, sizeBytes, txid: null, medianTimeSeconds: null, firstSeenMs: 1 };
+      walk.record([{ entry: found, reports: walk.reports }]);
       entered.resolve();
     };
     const stopping = new AbortController();

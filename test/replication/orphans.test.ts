@@ -68,9 +68,9 @@ test('a copy that a crash left outside the catalog is recorded again where a wal
   expect(await walk.prove(orphan, NEVER)).toBe(orphan.bytes.length);
   await replication.folder.orphans.run(NEVER);
   const { hashType, versionHash, bytes } = orphan;
-  walk.record([
-    { hashType, versionHash, sizeBytes: bytes.length, txid: null, medianTimeSeconds: null, firstSeenMs: 1 },
-  ]);
+  const sizeBytes = bytes.length;
+  const entry = { hashType, versionHash, sizeBytes, txid: null, medianTimeSeconds: null, firstSeenMs: 1 };
+  walk.record([{ entry, reports: walk.reports }]);
   expect([await isHere(orphan), isInBooks(orphan)]).toEqual([true, true]);
   expect(replication.room.cachedBytes).toBe(BYTES);
 });

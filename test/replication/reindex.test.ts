@@ -1,13 +1,18 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
+import { createLogger } from '../../src/core/observability/logger.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
+import { WithheldSayings } from '../../src/reading/withhold/withheld-sayings.ts';
 import { BackendHandle } from '../../src/replication/backend-handle.ts';
+import { DamageWatch } from '../../src/replication/damage-watch.ts';
 import { Reindex } from '../../src/replication/reindex.ts';
 import { reindexedSite } from '../../src/replication/reindexed-places.ts';
 import { fault } from '../../src/storage/probe.ts';
 import { nobleHasher } from '../../src/verify/hasher.ts';
 import { verifyBlob } from '../../src/verify/verified-blob.ts';
+import { Activity } from '../../src/view/activity.ts';
 import { openCatalog } from '../catalog/catalog-in-folder.ts';
-import { NEVER, sampleBlob } from '../sample-blobs.ts';
+import { NEVER, nameOf, sampleBlob } from '../sample-blobs.ts';
 import { keyOf, MemoryBackend, refusal } from './memory-backend.ts';
 
 const BLOBS = Array.from({ length: 40 }, (_, index) => sampleBlob(`adopted ${index}`, 50 + index));
@@ -21,10 +26,13 @@ function scene() {
   };
   const site = new BackendHandle(backend, verifier, SYSTEM_CLOCK);
   const custom = { adopt: async () => ({}) };
-  const reindex = new Reindex(reindexedSite(site, catalog), catalog, custom);
+  const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), () => 1);
+  const damage = new DamageWatch(catalog, conditions, new Activity(), ['local', 's3']);
+  const reindex = new Reindex(reindexedSite(site, catalog, damage), catalog, custom);
   return {
     backend,
     catalog,
+    damage,
     unread: reindex.unread,
     adopt: (signal: AbortSignal = NEVER) => reindex.blobs(signal),
     again: () => reindex.again(NEVER),
@@ -50,6 +58,28 @@ test('a walk goes on past objects that are not given, and retries them alone', a
   faulty.clear();
   expect(await again()).toMatchObject({ adopted: 1, unread: 0 });
   expect(catalog.totals().stored).toBe(40);
+});
+
+test('a blob that is purged and let in again after a walk has read it is read again', async () => {
+  const { backend, catalog, damage, unread, adopt, again } = scene();
+  const [blob, last] = [BLOBS[0], BLOBS.at(-1)];
+  if (blob === undefined || last === undefined) throw new Error('There is no blob.');
+  const order = { ...nameOf(blob), archiver: 'a', reason: 'told to', publicReason: null, atMs: 1, purge: true };
+  const sayings = new WithheldSayings('a', catalog, damage);
+  backend.before = (operation, name) => {
+    if (operation !== 'get' || name?.versionHash !== last.versionHash) return;
+    sayings.record([order], false);
+    backend.blobs.delete(keyOf(blob));
+    sayings.revoke([order], false, 2);
+  };
+  expect(await adopt()).toEqual({ adopted: 39, damaged: 0, unread: 1 });
+  expect([catalog.totals().stored, [...unread.keys()], catalog.find(blob.versionHash)]).toEqual([
+    39,
+    [keyOf(blob)],
+    [],
+  ]);
+  backend.before = () => {};
+  expect(await again()).toEqual({ adopted: 0, damaged: 1, unread: 0 });
 });
 
 test('a blob that was not given and is taken down meanwhile is not waited for', async () => {

@@ -11,7 +11,7 @@ import type { Backend } from '../../src/replication/backend.ts';
 import { CatalogRebuild } from '../../src/replication/catalog-rebuild.ts';
 import { CustomUpkeep } from '../../src/replication/custom/custom-upkeep.ts';
 import type { DiskQuotaOptions } from '../../src/replication/disk-quota.ts';
-import { reindexedFolder } from '../../src/replication/reindexed-places.ts';
+import { reindexedFolder, reindexedSite } from '../../src/replication/reindexed-places.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
 import { RehashRule, type UnverifiedBlob, type VerifiedBlob, verifyBlob } from '../../src/verify/verified-blob.ts';
 import { MIGRATIONS } from '../catalog/catalog-in-folder.ts';
@@ -72,7 +72,10 @@ export async function replicationScene(setup: ReplicationSetup) {
   catalog.copies.useBackends(custom.places.all.map(({ id }) => id));
   const catalogRebuild = new CatalogRebuild({
     ...{ catalog, conditions, sites, custom, isNewFolder: false, found: new Notifier() },
-    folder: reindexedFolder(local, catalog, damage, replication.room),
+    places: {
+      folder: reindexedFolder(local, catalog, damage, replication.room),
+      backend: (site) => reindexedSite(site, catalog, damage),
+    },
   });
   /** Does what the fetcher does: durable here, or where the blob was written through, and then in the catalog. */
   const spool = async (blob: VerifiedBlob, facts: Partial<SpooledContent> = {}) => {

@@ -268,7 +268,7 @@ test('a blob that a walk over the folder has proven is not evicted before it is 
   const folder = reindexedFolder(local, catalog, damage, room);
   expect(await folder.prove(blob, NEVER)).toBe(500);
   expect(await evict()).toBe(0);
-  folder.record([facts]);
+  folder.record([{ entry: facts, reports: folder.reports }]);
   expect([await isHere(), catalog.find(blob.versionHash).length]).toEqual([true, 1]);
 });
 

@@ -1,4 +1,5 @@
 import type { PutObjectCommandInput, S3Client } from '@aws-sdk/client-s3';
+import { StorageError } from '../errors.ts';
 import { remoteCall, remoteFault } from '../remote-call.ts';
 import { putOptions } from './put-options.ts';
 import { readBody } from './read-body.ts';
@@ -178,7 +179,10 @@ export class S3Bucket {
     });
   }
 
-  /** Older versions as well, and the marks of deletion, each of them though another is refused. false: there was nothing. */
+  /**
+   * Older versions as well, and the marks of deletion. A retained version keeps none of the others, and keeps the marks:
+   * they hide it. false: there was nothing.
+   */
   async deleteForGood(name: string, signal: AbortSignal): Promise<boolean> {
     const versions = await this.#versionsOf(name, signal);
     if (versions === null || versions.length === 0) {
@@ -187,19 +191,21 @@ export class S3Bucket {
       await this.delete(name, signal);
       return true;
     }
-    let refusal: { readonly error: unknown } | null = null;
-    for (const VersionId of versions) {
+    let refusal: StorageError | null = null;
+    // The marks of deletion come last.
+    for (const { id: VersionId, isMark } of versions) {
+      if (isMark && refusal !== null) break;
       try {
         await this.#call('delete', signal, async (abortSignal) => {
           const target = { Bucket: this.options.bucket, Key: this.#prefix + name, VersionId };
           await this.#client.send(new this.#sdk.DeleteObjectCommand(target), { abortSignal });
         });
       } catch (error) {
-        signal.throwIfAborted();
-        refusal ??= { error };
+        if (!(error instanceof StorageError) || error.code !== 'storage/locked') throw error;
+        refusal ??= error;
       }
     }
-    if (refusal !== null) throw refusal.error;
+    if (refusal !== null) throw refusal;
     return true;
   }
 
@@ -216,9 +222,9 @@ export class S3Bucket {
   }
 
   /** null: the server knows no versions. */
-  async #versionsOf(name: string, signal: AbortSignal): Promise<string[] | null> {
+  async #versionsOf(name: string, signal: AbortSignal): Promise<readonly ListedVersion[] | null> {
     const page = await this.#versions(this.#prefix + name, {}, signal);
-    return page?.versions.filter(({ key }) => key === this.#prefix + name).map(({ id }) => id) ?? null;
+    return page?.versions.filter(({ key }) => key === this.#prefix + name) ?? null;
   }
 
   #versions(Prefix: string, after: VersionCursor, signal: AbortSignal): Promise<VersionPage | null> {
@@ -227,10 +233,11 @@ export class S3Bucket {
         const input = { Bucket: this.options.bucket, Prefix, ...after };
         const answer = await this.#client.send(new this.#sdk.ListObjectVersionsCommand(input), { abortSignal });
         const { Versions = [], DeleteMarkers = [], IsTruncated, NextKeyMarker, NextVersionIdMarker } = answer;
-        const versions = [...Versions, ...DeleteMarkers].map(({ Key = '', VersionId = 'null' }) => ({
-          key: Key,
-          id: VersionId,
-        }));
+        const listed = (
+          entries: readonly { Key?: string | undefined; VersionId?: string | undefined }[],
+          isMark: boolean,
+        ) => entries.map(({ Key = '', VersionId = 'null' }) => ({ key: Key, id: VersionId, isMark }));
+        const versions = [...listed(Versions, false), ...listed(DeleteMarkers, true)];
         if (IsTruncated !== true || NextKeyMarker === undefined) return { versions, more: null };
         if (NextKeyMarker === after.KeyMarker && NextVersionIdMarker === after.VersionIdMarker) {
           throw new NotS3Answer('a listing of versions that goes on with the same page');
@@ -324,8 +331,15 @@ interface VersionCursor {
   readonly VersionIdMarker?: string;
 }
 
+interface ListedVersion {
+  readonly key: string;
+  readonly id: string;
+  /** A mark is no object: it says that the object was deleted. */
+  readonly isMark: boolean;
+}
+
 interface VersionPage {
-  /** Marks of deletion as well. */
-  readonly versions: readonly { readonly key: string; readonly id: string }[];
+  /** The marks of deletion behind the objects. */
+  readonly versions: readonly ListedVersion[];
   readonly more: VersionCursor | null;
 }

@@ -96,6 +96,11 @@ describeWithServers('an S3 store in a bucket with object lock', () => {
     expect(await versions()).toEqual([2_000, 6]);
     await expect(store.purge(nameOf(blob), NEVER)).rejects.toMatchObject({ code: 'storage/locked' });
     expect(await versions()).toEqual([2_000]);
+    // A mark of deletion hides the retained version: it stays.
+    await client.send(new DeleteObjectCommand(object));
+    await expect(store.purge(nameOf(blob), NEVER)).rejects.toMatchObject({ code: 'storage/locked' });
+    expect(await versions()).toEqual([2_000]);
+    expect(await store.get(nameOf(blob), NEVER)).toBeNull();
   });
 
   test('a purge of custom bytes is refused likewise; what is not retained goes all the same', async () => {

@@ -177,11 +177,17 @@ export class BlobWriter {
     let refusal: unknown = null;
     // One that keeps what it acknowledged, before one that its power may take it from.
     for (const site of sites.toSorted((a, b) => a.durabilityDelayMs - b.durabilityDelayMs)) {
+      // A backend that refuses to purge has the blob for long: no other one is to have it as well.
+      if (room.isToBePurged(blob)) break;
       if (!site.mayBeAsked()) continue;
       try {
         if ((await this.#put(site, blob, signal)) !== 'good' || !(await site.isKept(blob, signal))) continue;
-        // Purged while these bytes were on their way: the purge came before they did.
-        if (room.isToBePurged(blob)) await site.judged(() => site.store.purge(blob, signal), signal);
+        if (room.isToBePurged(blob)) {
+          // Purged while these bytes were on their way: the purge came before they did.
+          await site.judged(() => site.store.purge(blob, signal), signal);
+          // The take-down was revoked during this purge: the caller has the bytes, and writes them again.
+          if (!room.isToBePurged(blob)) continue;
+        }
         return { by: site.id, refusal: null };
       } catch (error) {
         signal.throwIfAborted();

@@ -13,9 +13,13 @@ const BLOB = sampleBlob('taken down meanwhile', SIZE);
 const FACTS = { sizeBytes: SIZE, txid: null, medianTimeSeconds: 1_790_000_000, firstSeenMs: 1_790_000_000_000 };
 
 /** A store beside a bucket, and a blob that is taken down while its bytes wait for room. */
-async function scene(mode: 'cache' | 'keep' = 'cache', budgetBytes: number | null = null) {
+async function scene(
+  mode: 'cache' | 'keep' = 'cache',
+  budgetBytes: number | null = null,
+  others: readonly MemoryBackend[] = [],
+) {
   const s3 = new MemoryBackend('s3');
-  const scene = await replicationScene({ backends: [s3], mode, budgetBytes });
+  const scene = await replicationScene({ backends: [s3, ...others], mode, budgetBytes });
   const { catalog, replication, store, writer, conditions, activity } = scene;
   const { room } = replication;
   await replication.admit(NEVER);
@@ -113,6 +117,41 @@ test('a blob that is purged while a backend takes it, because here is no room, d
   };
   await spool();
   expect([await isHere(), s3.blobs.size]).toEqual([false, 0]);
+  expect(catalog.find(BLOB.versionHash)).toEqual([]);
+});
+
+test('a take-down that is revoked while the backend purges late bytes leaves no claim without them', async () => {
+  const { catalog, s3, spool, takeDown } = await scene('cache', SIZE - 1);
+  s3.before = async (operation) => {
+    if (operation !== 'putNew') return;
+    s3.before = () => {};
+    await takeDown(true);
+    const { purge } = s3;
+    s3.purge = async (...given) => {
+      const found = await purge.call(s3, ...given);
+      catalog.withheld.revoke(catalog.withheld.find(BLOB), false, 2);
+      s3.purge = purge;
+      return found;
+    };
+  };
+  await spool();
+  expect(s3.blobs.size).toBe(1);
+  expect(catalog.find(BLOB.versionHash)).toMatchObject([{ state: 'stored' }]);
+});
+
+test('late bytes that one backend refuses to purge are written to no other one', async () => {
+  const other = new MemoryBackend('other');
+  const { catalog, s3, spool, takeDown } = await scene('cache', SIZE - 1, [other]);
+  s3.before = async (operation) => {
+    if (operation !== 'putNew') return;
+    await takeDown(true);
+    s3.purge = async () => {
+      throw refusal('s3');
+    };
+  };
+  await spool();
+  expect(s3.blobs.size).toBe(1);
+  expect(other.asked.filter((one) => one.startsWith('put'))).toEqual([]);
   expect(catalog.find(BLOB.versionHash)).toEqual([]);
 });
 

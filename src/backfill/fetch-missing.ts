@@ -26,6 +26,8 @@ export interface FetchModules {
 const MAX_AGAIN = 10_000;
 const ROUNDS = 3;
 const LONGEST_REST_MS = 5_000;
+/** Name of the archive's own places in a report. */
+const HERE = 'this archive';
 
 interface Asked {
   readonly content: PendingContent;
@@ -67,8 +69,10 @@ export class FetchMissing {
     const own = await this.#modules.own.find(content, content.row, signal);
     if (own.kind === 'held') return tally.needsNone(content, 'cameMeanwhile');
     if (own.kind !== 'none') {
-      if (own.kind === 'orphan') await this.#keep(own.blob, content, signal);
-      return tally.needsNone(content, 'foundHere');
+      const why = own.kind === 'orphan' ? await this.#keep(own.blob, content, signal) : null;
+      if (why === null) return tally.needsNone(content, 'foundHere');
+      asked.answers.set(HERE, { source: HERE, answered: 'no-answer', why });
+      return await this.#nobodyGave(asked, isLast, signal);
     }
     for (const answer of own.answers) asked.answers.set(answer.source, answer);
     for (const verifiedSource of this.#modules.sources) {
@@ -91,19 +95,19 @@ export class FetchMissing {
   async #fetched(blob: VerifiedBlob, content: PendingContent, source: string, signal: AbortSignal) {
     const sizeBytes = blob.bytes.length;
     await this.#modules.bandwidth.take(sizeBytes, signal);
+    const why = await this.#keep(blob, content, signal);
+    if (why === null) this.#modules.tally.fetched(content, source, sizeBytes);
+    return why;
+  }
+
+  /** Gives why there is no place for it now; null: it is kept. */
+  async #keep(blob: VerifiedBlob, { row }: PendingContent, signal: AbortSignal): Promise<string | null> {
     try {
-      await this.#keep(blob, content, signal);
+      await this.#modules.spooler.spool(blob, { ...row, sizeBytes: blob.bytes.length }, signal);
+      return null;
     } catch (error) {
       if (isForLater(error)) return error.message;
       throw error;
-    }
-    this.#modules.tally.fetched(content, source, sizeBytes);
-    return null;
-  }
-
-  async #keep(blob: VerifiedBlob, { row }: PendingContent, signal: AbortSignal): Promise<void> {
-    try {
-      await this.#modules.spooler.spool(blob, { ...row, sizeBytes: blob.bytes.length }, signal);
     } finally {
       forgetBytes(blob);
     }

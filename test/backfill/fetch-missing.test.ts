@@ -10,6 +10,7 @@ import type { BackfillSource, SourceAnswer } from '../../src/backfill/source/bac
 import { SourceError } from '../../src/backfill/source/errors.ts';
 import { VerifiedSource } from '../../src/backfill/verified-source.ts';
 import type { Catalog } from '../../src/catalog/catalog.ts';
+import { ArchiveError } from '../../src/core/archive-errors.ts';
 import { ArchiveRule } from '../../src/core/blob/archive-rule.ts';
 import { type ContentName, parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
@@ -89,11 +90,16 @@ function sourceThat(name: string, manners: readonly Manner[], asked: Map<string,
 interface Scene {
   readonly catalog: Catalog;
   readonly stored: Map<string, Uint8Array>;
+  readonly store: LocalStore;
   run(sources: readonly BackfillSource[], signal?: AbortSignal): Promise<FetchTally>;
   readonly events: BackfillEvent[];
 }
 
-async function scene(afterEach: () => void = () => {}, leftOut: readonly VerifiedBlob[] = []): Promise<Scene> {
+async function scene(
+  afterEach: () => void = () => {},
+  leftOut: readonly VerifiedBlob[] = [],
+  beforeEach: (blob: VerifiedBlob) => void = () => {},
+): Promise<Scene> {
   const catalog = catalogWithHistory(leftOut);
   const store = await LocalStore.open(temporaryFolder());
   const stored = new Map<string, Uint8Array>();
@@ -102,6 +108,7 @@ async function scene(afterEach: () => void = () => {}, leftOut: readonly Verifie
   };
   const spooler: Pick<Spooler, 'spool'> = {
     async spool(blob, seen) {
+      beforeEach(blob);
       stored.set(keyOf(blob), blob.bytes.slice());
       catalog.recordSpooled([{ ...seen, hashType: blob.hashType, versionHash: blob.versionHash }]);
       afterEach();
@@ -111,6 +118,7 @@ async function scene(afterEach: () => void = () => {}, leftOut: readonly Verifie
   return {
     catalog,
     stored,
+    store,
     events,
     async run(sources, signal = NEVER) {
       const report = (event: BackfillEvent) => void events.push(event);
@@ -143,6 +151,20 @@ describe('fetching from sources', () => {
     expect(outcome).toMatchObject({ fetched: BLOBS.length, missingCount: 0, unaskedCount: 0 });
     expect([...asked.values()].every((times) => times === 1)).toBe(true);
     expect(stored.size).toBe(BLOBS.length);
+  });
+
+  test('a blob that lies here without a row and has no place now is reported, and ends nothing', async () => {
+    const [orphan] = BLOBS;
+    if (orphan === undefined) throw new Error('There are twelve.');
+    const refused = (blob: VerifiedBlob) => {
+      if (keyOf(blob) !== keyOf(orphan)) return;
+      throw new ArchiveError('archive/no-place', 'No place takes it.', { details: {}, retryable: true, hint: '' });
+    };
+    const { run, stored, store } = await scene(undefined, undefined, refused);
+    await store.put(orphan, 'create', NEVER);
+    const { outcome } = await run([sourceThat('one', ofAll('gives'), new Map())]);
+    expect(outcome).toMatchObject({ fetched: BLOBS.length - 1, missingCount: 0, unaskedCount: 1 });
+    expect(stored.size).toBe(BLOBS.length - 1);
   });
 
   test('only proven bytes are kept, whatever sources answer, and the report is exactly what happened', async () => {

@@ -31,8 +31,9 @@ export async function withheldRecordsIn(store: WithheldRecordStore, signal: Abor
   let next = 0;
   const lane = async () => {
     for (let path = paths[next++]; path !== undefined; path = paths[next++]) {
-      // A record that is listed and not given is in force. One that was deleted is not listed the next time.
-      const record = decode(path, (await readText(store, path, signal)) ?? '');
+      // A record may be replaced at this moment. One that is listed and not given is in force, as one that cannot be read.
+      const text = (await readText(store, path, signal)) ?? (await readText(store, path, signal)) ?? '';
+      const record = decode(path, text);
       if (record !== null) records.push(record);
     }
   };

@@ -19,6 +19,8 @@ export class NodeGroup implements ArchiveNode {
   readonly #nodes: readonly [ArchiveNode, ...ArchiveNode[]];
   /** Last failure of a node, and until when other nodes are preferred. */
   readonly #failed = new Map<ArchiveNode, { readonly error: unknown; readonly untilMs: number }>();
+  /** Nodes that failed and are being asked whether they give blobs again. */
+  readonly #probed = new Set<ArchiveNode>();
   #laggards: ReadonlySet<string> = new Set();
   readonly #boundChain: () => Promise<BlockHash | null>;
   readonly #clock: Pick<Clock, 'steadyMs'>;
@@ -76,7 +78,7 @@ export class NodeGroup implements ArchiveNode {
     // After a wrong answer the next attempt asks the next node.
     const rotated = order
       .map((_, index) => order[(index + attempts) % order.length] ?? order[0])
-      .sort((a, b) => Number(this.#hasFailed(a)) - Number(this.#hasFailed(b)));
+      .sort((a, b) => Number(this.#givesNone(a)) - Number(this.#givesNone(b)));
     const outcomes: (FetchOutcome | undefined)[] = wanted.map(() => undefined);
     let thrown: unknown = null;
     let answered = false;
@@ -88,12 +90,12 @@ export class NodeGroup implements ArchiveNode {
         for (const index of missing) outcomes[index] = weightier(outcomes[index], failure(error));
       };
       const failed = this.#failed.get(node);
-      if (failed !== undefined && answered && this.#hasFailed(node)) {
+      if (failed !== undefined && answered && this.#givesNone(node)) {
         fail(failed.error);
         continue;
       }
       // One request finds out whether the node answers again. Others go on meanwhile: the node may hang for a minute.
-      if (failed !== undefined) this.#passOver(node, failed.error);
+      if (failed !== undefined) this.#probed.add(node);
       try {
         await this.#assertOurChain(node, signal);
         const found = await node.fetchBlobs(
@@ -108,6 +110,8 @@ export class NodeGroup implements ArchiveNode {
         thrown = error;
         if (isAway(error)) this.#passOver(node, error);
         fail(error);
+      } finally {
+        this.#probed.delete(node);
       }
     }
     if (!answered) throw thrown;
@@ -202,6 +206,10 @@ export class NodeGroup implements ArchiveNode {
   #passOver(node: ArchiveNode, error: unknown): void {
     this.#onOurChain.delete(node);
     this.#failed.set(node, { error, untilMs: this.#clock.steadyMs() + PASSED_OVER_MS });
+  }
+
+  #givesNone(node: ArchiveNode): boolean {
+    return this.#hasFailed(node) || this.#probed.has(node);
   }
 
   #hasFailed(node: ArchiveNode): boolean {

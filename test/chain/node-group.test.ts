@@ -59,3 +59,30 @@ test('after its rest one request asks a node that failed, while others go on wit
   // Once it has answered, its word counts at once.
   expect(await kinds()).toEqual(['absent']);
 });
+
+test('a node that is asked again for blobs stays the first for all other questions', async () => {
+  const first = new FakeBlobNode();
+  const second = new (class extends FakeBlobNode {
+    override readonly name = 'http://second';
+  })();
+  const clock = { nowMs: 5 };
+  const nodes = new NodeGroup([first, second], async () => GENESIS, { steadyMs: () => clock.nowMs });
+  const hole = new FakeBlobNode().publish(sampleBlob('hole', 100));
+  first.fetching = async () => {
+    throw noAnswer();
+  };
+  await nodes.fetchBlobs([hole], NEVER);
+  expect(nodes.name).toBe(second.name);
+  clock.nowMs += REST_MS;
+  const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  first.fetching = async () => {
+    asked.resolve();
+    await answered.promise;
+    return [{ kind: 'absent' }];
+  };
+  const asking = nodes.fetchBlobs([hole], NEVER);
+  await asked.promise;
+  expect(nodes.name).toBe(first.name);
+  answered.resolve();
+  await asking;
+});

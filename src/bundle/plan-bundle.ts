@@ -120,7 +120,8 @@ export function refuseTakenDown(
   { withheld, chain }: Pick<Catalog, 'withheld' | 'chain'>,
 ): void {
   for (const entry of withheld.list()) {
-    if (before.has(keyOf(entry))) continue;
+    // Withheld all the while, if only by another archiver: its bytes are not in the bundle.
+    if (withheld.find(entry).some((one) => before.has(keyOf(one)))) continue;
     const [occurrence] = chain.occurrences(entry, { height: from, transactionIndex: -1 }, 1);
     if (occurrence !== undefined && occurrence.height <= to) throw changed(from, to);
   }

@@ -131,18 +131,18 @@ export class ConflictWatch {
     nodeBranches.replace(new Map([...nodeBranches.all].filter(([name]) => names.has(name))));
   }
 
-  /** Resolves to true when a node that answered is on another branch. */
-  async #compareAll(signal: AbortSignal): Promise<boolean> {
+  /** Resolves to true when a node that answered is on another branch; null: nothing is known of some node now. */
+  async #compareAll(signal: AbortSignal): Promise<boolean | null> {
     const [nodes, catalog, poller] = [this.#nodes, this.#catalog, this.#poller];
     const { tip } = catalog.chain.state;
     // Before the archive's chain is known, no node can be on another one.
-    if (tip === null || poller.state.genesis === null) return false;
+    if (tip === null || poller.state.genesis === null) return null;
     // The nodes are asked in parallel, so that a hanging one does not delay the others.
     const stands = await Promise.all(
       nodes.map(async (node) => ({ name: node.name, stand: await this.#standOf(node, tip.height, signal) })),
     );
     // The follower changed its branch meanwhile, so some answers compare with the old one.
-    if (signal.aborted || !this.#isOnOurBranch(tip)) return false;
+    if (signal.aborted || !this.#isOnOurBranch(tip)) return null;
     const { nodeBranches } = catalog.chain;
     const branches = new Map<string, NodeBranch>();
     const heights = new Map<string, number>();
@@ -159,14 +159,16 @@ export class ConflictWatch {
     this.#tell(new Set(namesOf('silent')));
     this.#tellStrangers(namesOf('stranger'));
     this.#lag.note(heights);
-    return stands.some(({ stand }) => stand.kind === 'known' && stand.branch.isForked);
+    if (stands.some(({ stand }) => stand.kind === 'known' && stand.branch.isForked)) return true;
+    return stands.every(({ stand }) => stand.kind !== 'silent') ? false : null;
   }
 
   /**
    * The followed branch may be the dead one. No block of the other branch is walked meanwhile, and the window of its blobs
    * passes: they are fetched because their node lists them.
    */
-  async #noteListed(hasForked: boolean): Promise<void> {
+  async #noteListed(hasForked: boolean | null): Promise<void> {
+    if (hasForked === null) return;
     const [poller, before] = [this.#poller, this.#listed];
     const listed = hasForked && poller.state.tip !== null ? (await this.#lists.read()).byHash : NOTHING_LISTED;
     const isNews = ({ versionHash, medianTimeSeconds }: ListedBlob) =>

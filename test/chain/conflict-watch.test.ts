@@ -346,3 +346,21 @@ test('a blob that is listed during a conflict is noted once, and again with anot
   expect(await compared('a')).toEqual([]);
   expect(await compared('b')).toEqual([later]);
 });
+
+test('a comparison in which the other node is silent ends no conflict, and its list is not noted again', async () => {
+  const walked = new Branch('us', 'a', 40);
+  const second = new Branch('second', 'b', 40, 20);
+  const { watch, moved, start, byHash, noted } = scene(walked, [new Branch('first', 'a', 40), second]);
+  const blob = sighting('a');
+  byHash.set(blob.versionHash, blob);
+  start();
+  await expect.poll(() => noted.length).toBe(1);
+  for (const isSilent of [true, false]) {
+    const { notifications } = watch.compared;
+    second.isSilent = isSilent;
+    moved.notify();
+    await expect.poll(() => watch.compared.notifications).toBeGreaterThan(notifications);
+  }
+  await expect.poll(() => noted.length).toBe(2);
+  expect(noted).toEqual([[blob], []]);
+});

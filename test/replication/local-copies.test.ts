@@ -76,6 +76,22 @@ test('a copy that could not be replaced in place keeps its room in the books', a
 });
 
 describe('a cache', () => {
+  /** Offers an evicted blob. `whilePut` runs when its bytes are written, and before they are in the books; then it stops. */
+  const offerAlone = async (scene: Awaited<ReturnType<typeof stored>>, whilePut: () => void) => {
+    const { replication, store } = scene;
+    expect(await replication.room.relieve(NEVER)).toBe(true);
+    const stopping = new AbortController();
+    const filling = replication.folder.cacheFill.run(stopping.signal);
+    const put = store.put.bind(store);
+    store.put = async (...given) => {
+      await put(...given);
+      whilePut();
+      stopping.abort();
+    };
+    expect(await offer(scene)).toBe('s3');
+    await filling;
+    expect(stopping.signal.aborted).toBe(true);
+  };
   const offer = async (scene: Awaited<ReturnType<typeof stored>>, blob = LARGE) => {
     const { found } = await scene.copies.find(blob, NEVER);
     const [entry] = scene.catalog.find(blob.versionHash);
@@ -137,45 +153,26 @@ describe('a cache', () => {
   ])(
     'has in its books what is in its folder, and nothing else, when %s comes while it writes',
     async (_what, isEntered) => {
-      const { replication, copies, catalog, store, entry } = await stored(LARGE);
+      const scene = await stored(LARGE);
+      const { replication, catalog, store, entry } = scene;
       const { cached } = catalog.replicas;
-      expect(await replication.room.relieve(NEVER)).toBe(true);
-      const stopping = new AbortController();
-      const filling = replication.folder.cacheFill.run(stopping.signal);
-      const put = store.put.bind(store);
-      store.put = async (...given) => {
-        await put(...given);
+      await offerAlone(scene, () => {
         const { hashType, versionHash } = LARGE;
         const order = { archiver: 'a', reason: 'order', publicReason: null, atMs: 1, purge: false };
         if (!isEntered) catalog.withheld.record([{ hashType, versionHash, ...order }], false);
-        stopping.abort();
-      };
-      const { found } = await copies.find(LARGE, NEVER);
-      if (found === null) throw new Error('It is nowhere.');
-      replication.folder.cacheFill.offer(entry(), found.blob);
-      await filling;
-      expect(stopping.signal.aborted).toBe(true);
+      });
       expect([cached.has(entry()), (await store.stat(LARGE, NEVER)) !== null]).toEqual([isEntered, isEntered]);
       expect(replication.room.cachedBytes).toBe(isEntered ? 80_000 : 0);
     },
   );
 
   test('holds a blob alone whose copy at the backend is called bad while it is written', async () => {
-    const { replication, copies, catalog, store, damage, entry } = await stored(LARGE);
-    expect(await replication.room.relieve(NEVER)).toBe(true);
-    const stopping = new AbortController();
-    const filling = replication.folder.cacheFill.run(stopping.signal);
-    const put = store.put.bind(store);
-    store.put = async (...given) => {
-      await put(...given);
+    const scene = await stored(LARGE);
+    const { catalog, damage, entry } = scene;
+    await offerAlone(scene, () => {
       damage.report('s3', LARGE);
       expect(catalog.findQueued(LARGE.versionHash)).not.toBeNull();
-      stopping.abort();
-    };
-    const { found } = await copies.find(LARGE, NEVER);
-    if (found === null) throw new Error('It is nowhere.');
-    replication.folder.cacheFill.offer(entry(), found.blob);
-    await filling;
+    });
     expect([entry().state, catalog.findQueued(LARGE.versionHash)]).toEqual(['spooled', null]);
   });
 

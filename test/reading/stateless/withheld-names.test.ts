@@ -42,7 +42,7 @@ function scene() {
   const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), () => 0);
   const watch = new StatelessWatch([], names, null, conditions);
   const codes = () => conditions.all().map(({ code }) => code);
-  return { texts, gate, withhold, names, watch, codes };
+  return { texts, gate, store, withhold, names, watch, codes };
 }
 
 test('records that take longer to read than a question may last are read to their end', async () => {
@@ -106,6 +106,18 @@ test('a record that is listed and not given is in force', async () => {
   await names.refresh(NEVER, NEVER);
   expect(names.refusal(FIRST)?.kind).toBe('withheld');
   texts.delete(pathOf(FIRST));
+  await names.refresh(NEVER, NEVER);
+  expect(names.refusal(FIRST)).toBeNull();
+});
+
+test('a revoked record that is replaced while it is read withholds nothing', async () => {
+  const { store, withhold, names } = scene();
+  withhold(FIRST, AT);
+  const { get } = store;
+  store.get = async () => {
+    store.get = get;
+    return null;
+  };
   await names.refresh(NEVER, NEVER);
   expect(names.refusal(FIRST)).toBeNull();
 });

@@ -52,6 +52,7 @@ export class WithheldLedger {
   readonly #all: Database.Statement;
   readonly #put: Database.Statement;
   readonly #remove: Database.Statement;
+  readonly #any: Database.Statement;
   #byHash: ReadonlyMap<string, readonly WithheldEntry[]>;
   #summary: WithheldSummary;
 
@@ -74,6 +75,7 @@ export class WithheldLedger {
        ON CONFLICT DO UPDATE SET reason = excluded.reason, public_reason = excluded.public_reason, purge = MAX(purge, excluded.purge)`,
     );
     this.#remove = database.prepare('DELETE FROM withheld WHERE version_hash = ? AND hash_type = ? AND archiver = ?');
+    this.#any = database.prepare('SELECT 1 FROM withheld WHERE version_hash = ? AND hash_type = ? LIMIT 1');
     this.#byHash = this.#read();
     this.#summary = summaryOf(this.#byHash);
   }
@@ -140,18 +142,23 @@ export class WithheldLedger {
   /** Ends take-downs of these archivers. Returns the names that are no longer withheld: they are queued again. */
   revoke(entries: readonly WithheldEntry[], evidence: boolean, nowMs: number): ContentName[] {
     if (entries.length === 0) return [];
-    const left = this.#tables.transaction('record what is withheld no more', () =>
-      entries.filter((entry) => {
-        const { versionHash, hashType, archiver } = entry;
-        this.#remove.run(hashKey(versionHash), hashTypeCode(hashType), archiver);
+    const left = this.#tables.transaction('record what is withheld no more', () => {
+      for (const entry of entries) {
+        this.#remove.run(hashKey(entry.versionHash), hashTypeCode(entry.hashType), entry.archiver);
         if (evidence) this.#evidence(entry, nowMs);
-        if (this.find(entry).some((one) => one.archiver !== archiver)) return false;
-        this.#letIn(entry);
-        return true;
-      }),
-    );
+      }
+      const named = new Map(
+        entries.map(({ hashType, versionHash }) => [`${hashType}/${versionHash}`, { hashType, versionHash }]),
+      );
+      // The table is asked, for memory still has the rows that were just deleted.
+      const free = [...named.values()].filter(
+        ({ hashType, versionHash }) => this.#any.get(hashKey(versionHash), hashTypeCode(hashType)) === undefined,
+      );
+      for (const name of free) this.#letIn(name);
+      return free;
+    });
     this.#readAgain();
-    return left.map(({ hashType, versionHash }) => ({ hashType, versionHash }));
+    return left;
   }
 
   /** The hash types that a name can mean: the known ones, else both. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Catalog } from '../../src/catalog/catalog.ts';
 import { parseWithheldDocument } from '../../src/catalog/withheld-document.ts';
 import type { WithheldEntry } from '../../src/catalog/withheld-ledger.ts';
-import { parseBlockHash } from '../../src/core/blob/ids.ts';
+import { HASH_TYPES, parseBlockHash } from '../../src/core/blob/ids.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { auditOf } from './audit-of.ts';
 import { openCatalog, sighting, spooled } from './catalog-in-folder.ts';
@@ -157,6 +157,27 @@ describe('withheld content', () => {
     expect(catalog.noteListed([sighting('a')])).toBe(0);
     expect(catalog.withheld.revoke([theirs], false, 0)).toEqual([name]);
     expect(catalog.withheld.has(name)).toBe(false);
+  });
+
+  test('is queued, and named once, where two archivers end it in one reading', () => {
+    const catalog = storedCatalog();
+    const theirs = ['bb', 'cc'].map((id) => ({ ...takenDown, archiver: id.repeat(8) }));
+    catalog.withheld.record(theirs, false);
+    expect(catalog.withheld.revoke(theirs, false, 0)).toEqual([name]);
+    expect(catalog.withheld.has(name)).toBe(false);
+    expect(catalog.nextQueued(10)).toMatchObject([{ versionHash: name.versionHash }]);
+    expect(catalog.placementsOf(entryIn(catalog))).toMatchObject([{ state: 'damaged' }, { state: 'wanted' }]);
+    expect(catalog.answers.firstUnsavedHeight(0)).toBe(7);
+  });
+
+  test('is queued by one revocation that ends it for both hash types', () => {
+    const catalog = openCatalog({ backends: BACKENDS });
+    const both = HASH_TYPES.map((hashType) => ({ ...takenDown, hashType }));
+    catalog.withheld.record(both, true);
+    catalog.chain.recordStart(7);
+    walk(catalog);
+    catalog.withheld.revoke(both, true, 0);
+    expect(catalog.nextQueued(10)).toMatchObject([{ versionHash: name.versionHash, hashType: 'keccak256' }]);
   });
 
   test('let in again is wanted, and held where it is found', () => {

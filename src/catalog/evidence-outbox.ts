@@ -16,6 +16,14 @@ export interface EvidenceDocument {
 
 const row = z.object({ path: z.string(), document: z.string(), sequence: z.number() });
 
+const NUMBER_DIGITS = 10;
+const NUMBERED = numberedName(0);
+
+/** The file name of a document that has a number. All are of one length, so that their order is that of the numbers. */
+export function numberedName(number: number): string {
+  return `${String(number).padStart(NUMBER_DIGITS, '0')}.json`;
+}
+
 /**
  * Documents that exist nowhere else, on their way from the catalog to every backend. The commit that makes a fact true
  * records its document as well. No document is ever deleted: a later state overwrites it.
@@ -68,9 +76,21 @@ export class EvidenceOutbox {
     return z.array(row).parse(this.#sql.below.all(after, folder, folder, limit));
   }
 
-  /** The document with the highest path below a folder, without a slash at its end; null: there is none. */
-  lastBelow(folder: string): unknown {
-    const found = z.string().optional().parse(this.#sql.lastBelow.get(folder, folder));
+  /**
+   * The document with the highest number for a name below a folder (without a final slash), in whichever folder below that;
+   * null: there is none. Folders are named for months, which follow the clock, and the clock may step back.
+   */
+  lastNumbered(folder: string): unknown {
+    const found = z.string().optional().parse(this.#sql.lastNumbered.get(folder, folder));
+    return found === undefined ? null : JSON.parse(found);
+  }
+
+  /** The document with the highest path below a folder of which this field is null; null: there is none. */
+  lastWithout(field: string, folder: string): unknown {
+    const found = z
+      .string()
+      .optional()
+      .parse(this.#sql.lastWithout.get(folder, folder, `$.${field}`));
     return found === undefined ? null : JSON.parse(found);
   }
 
@@ -144,8 +164,17 @@ function prepare(database: Database.Database) {
     below: database.prepare(
       `SELECT path, document, sequence FROM evidence WHERE path > ? AND path > ? || '/' AND path < ? || '0' ORDER BY path LIMIT ?`,
     ),
-    lastBelow: database
-      .prepare("SELECT document FROM evidence WHERE path > ? || '/' AND path < ? || '0' ORDER BY path DESC LIMIT 1")
+    lastNumbered: database
+      .prepare(
+        `SELECT document FROM evidence WHERE path > ? || '/' AND path < ? || '0'
+         ORDER BY substr(path, -${NUMBERED.length}) DESC LIMIT 1`,
+      )
+      .pluck(),
+    lastWithout: database
+      .prepare(
+        `SELECT document FROM evidence WHERE path > ? || '/' AND path < ? || '0' AND json_type(document, ?) = 'null'
+         ORDER BY path DESC LIMIT 1`,
+      )
       .pluck(),
     page: database.prepare('SELECT path, document, sequence FROM evidence WHERE path > ? ORDER BY path LIMIT ?'),
     due: database.prepare(

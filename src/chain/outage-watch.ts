@@ -15,8 +15,8 @@ import type { ChainAudit } from './chain-audit.ts';
 
 export interface OutageModules {
   readonly catalog: Catalog;
-  readonly poller: Poller;
-  readonly chain: ChainState;
+  readonly poller: Pick<Poller, 'state' | 'isListCurrent' | 'isListed'>;
+  readonly chain: Pick<ChainState, 'isWalked' | 'hasLookedForFinal' | 'moved'>;
   readonly activity: Activity;
   readonly conditions: ConditionBoard;
   /** Names of the sources that are asked for bytes. */
@@ -181,8 +181,7 @@ export class OutageWatch {
   }
 
   #unfinished(): OutageReport | null {
-    const found = outageReport.safeParse(this.#modules.catalog.evidence.lastBelow(OUTAGES)).data;
-    return found?.endedAt === null ? found : null;
+    return outageReport.safeParse(this.#modules.catalog.evidence.lastWithout('endedAt', OUTAGES)).data ?? null;
   }
 }
 

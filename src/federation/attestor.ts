@@ -1,4 +1,5 @@
 import type { Catalog } from '../catalog/catalog.ts';
+import { numberedName } from '../catalog/evidence-outbox.ts';
 import { ArchiveError } from '../core/archive-errors.ts';
 import type { Clock } from '../core/time/clock.ts';
 import { type Attestation, type AttestationStatement, parseAttestation } from '../verify/attestation.ts';
@@ -19,7 +20,6 @@ export interface StatementSigner {
 /** Folders of statements: of everything, by month; of ranges that were asked for, by range. Below both, a document has its number for a name. */
 const OF_EVERYTHING = 'attestations/whole';
 const OF_RANGES = 'attestations/ranges';
-const NUMBER_DIGITS = 10;
 
 /**
  * States what is held of what is final, and signs it. The statement is evidence, and goes to every backend. It is made of one
@@ -83,7 +83,7 @@ export class Attestor implements AttestationView {
     const attestation = { ...signer.sign(statement), keys: signer.keys };
     const isWhole = from === null && to === null;
     const folder = isWhole ? `${OF_EVERYTHING}/${at.slice(0, 7)}` : `${OF_RANGES}/${inventory.from}-${inventory.to}`;
-    catalog.evidence.put(`${folder}/${String(number).padStart(NUMBER_DIGITS, '0')}.json`, attestation);
+    catalog.evidence.put(`${folder}/${numberedName(number)}`, attestation);
     return attestation;
   }
 
@@ -105,7 +105,7 @@ export class Attestor implements AttestationView {
       range !== null
         ? `${OF_RANGES}/${range.from}-${range.to}`
         : `${OF_EVERYTHING}${month === null ? '' : `/${month}`}`;
-    const found = this.#catalog.evidence.lastBelow(folder);
+    const found = this.#catalog.evidence.lastNumbered(folder);
     return found === null ? null : parseAttestation(JSON.stringify(found));
   }
 

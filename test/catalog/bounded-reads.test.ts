@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
+import { numberedName } from '../../src/catalog/evidence-outbox.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { HandClock, openCatalog, sighting, spooled } from './catalog-in-folder.ts';
 
@@ -104,8 +105,19 @@ test('evidence below a folder is read a page at a time, and its newest document 
   for (const path of ['a/1', 'a/2', 'a/3', 'a0', 'b/1']) evidence.put(path, { path });
   expect(evidence.below('a', '', 2).map(({ path }) => path)).toEqual(['a/1', 'a/2']);
   expect(evidence.below('a', 'a/2', 2).map(({ path }) => path)).toEqual(['a/3']);
-  expect(evidence.lastBelow('a')).toEqual({ path: 'a/3' });
-  expect(evidence.lastBelow('c')).toBeNull();
+  expect(evidence.lastNumbered('c')).toBeNull();
+  const later = `c/2026-05/${numberedName(10)}`;
+  for (const path of [`c/2027-01/${numberedName(9)}`, later, `c0/${numberedName(11)}`]) evidence.put(path, { path });
+  expect(evidence.lastNumbered('c')).toEqual({ path: later });
+  expect(evidence.lastWithout('endedAt', 'd')).toBeNull();
+  for (const [path, endedAt] of [
+    ['d/1', null],
+    ['d/2', null],
+    ['d/3', 'then'],
+    ['d0/4', null],
+  ] as const)
+    evidence.put(path, { path, endedAt });
+  expect(evidence.lastWithout('endedAt', 'd')).toEqual({ path: 'd/2', endedAt: null });
 });
 
 test('an audit reads what is not stored a page at a time, also of one block that has very much of it', () => {

@@ -64,3 +64,22 @@ test('a statement counts apart what a rule leaves out', async () => {
   expect(signed.statement.counts).toEqual(counts);
   expect((await checkAttestation(signed, null)).map(({ ok }) => ok)).not.toContain(false);
 });
+
+test('the latest statement has the highest number, also when the clock was a year ahead and is right again', async () => {
+  const catalog = openCatalog();
+  catalog.chain.recordStart(1);
+  const times = { timeSeconds: 100, medianTimeSeconds: 100 };
+  const block = { height: 1, hash: hash(1), previousHash: hash(0), ...times, occurrences: [], unclear: [] };
+  catalog.chain.recordBlocks([block], () => false);
+  const chain = { finalHeight: 1, lacksHistory: false };
+  let now = '2027-05-01T00:00:00.000Z';
+  const clock = { wallMs: () => Date.parse(now), steadyMs: () => 0 };
+  const inventories = new Inventories(catalog, nobleHasher, chain, { isDone: true }, async () => hash(0), clock);
+  const attestor = new Attestor('ab'.repeat(8), await ArchiverKey.open(temporaryFolder()), inventories, catalog, clock);
+  await attestor.attestMonthly(NEVER);
+  now = '2026-05-01T00:00:00.000Z';
+  await attestor.attestMonthly(NEVER);
+  expect(attestor.summary?.at).toBe(now);
+  expect(attestor.attestation({ month: null, range: null })?.statement.at).toBe(now);
+  expect(attestor.attestation({ month: '2027-05', range: null })?.statement.at).toBe('2027-05-01T00:00:00.000Z');
+});

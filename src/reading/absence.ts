@@ -11,7 +11,7 @@ import { unavailable } from './unavailable.ts';
 
 export interface AbsenceModules {
   readonly catalog: Catalog;
-  readonly holders: Holders;
+  readonly holders: Pick<Holders, 'of'>;
   readonly poller: Pick<Poller, 'isListed' | 'isListCurrent' | 'readAgain' | 'noteListedElsewhere'>;
   /** Lists of every configured node. */
   readonly lists: Pick<NodeLists, 'isOfSeveral' | 'read'>;
@@ -29,6 +29,30 @@ export class Absence {
 
   /** For a name without a row. `absent`: that is proven. What a rule leaves out is never absent. */
   async of(name: NamedHash, signal: AbortSignal): Promise<{ readonly kind: 'absent' } | LeftOut | Unavailable> {
+    const { catalog, poller } = this.#modules;
+    const before = this.#whyNotAbsent(name);
+    if (before !== null) return before;
+    for (const hashType of name.hashType === null ? HASH_TYPES : [name.hashType]) {
+      const holder = await this.#modules.holders.of({ hashType, versionHash: name.versionHash }, signal);
+      if (holder === 'not asked') return unavailable('cannot-tell', 'Too many unknown names are asked for now.', 5);
+      if (holder !== null) {
+        return unavailable('cannot-tell', `Bytes of this name are in ${holder}, but not in the catalog yet.`, 10);
+      }
+    }
+    const [isRead, whyListed] = await Promise.all([poller.readAgain(signal), this.#whyListed(name)]);
+    if (!isRead) {
+      return unavailable('cannot-tell', 'The node was asked for its list just now, and has not answered.', 5);
+    }
+    const isUnread = poller.isListed(name.versionHash) && catalog.find(name.versionHash).length === 0;
+    if (isUnread || entriesOf(catalog, name).length > 0) {
+      return unavailable('not-fetched-yet', 'The node lists it since a moment ago; its bytes are not here yet.', 1);
+    }
+    // While these answers came, blocks may have come as well, which the list names no more.
+    return whyListed ?? this.#whyNotAbsent(name) ?? { kind: 'absent' };
+  }
+
+  /** Tells what the catalog, the list and the chain say against it at this moment; null: nothing. */
+  #whyNotAbsent(name: NamedHash): LeftOut | Unavailable | null {
     const { catalog, poller, catalogRebuild, chain } = this.#modules;
     if (catalog.findQueued(name.versionHash) !== null) {
       return unavailable('not-fetched-yet', 'The node has listed it; its bytes are not here yet.', 5);
@@ -73,22 +97,7 @@ export class Absence {
         30,
       );
     }
-    for (const hashType of name.hashType === null ? HASH_TYPES : [name.hashType]) {
-      const holder = await this.#modules.holders.of({ hashType, versionHash: name.versionHash }, signal);
-      if (holder === 'not asked') return unavailable('cannot-tell', 'Too many unknown names are asked for now.', 5);
-      if (holder !== null) {
-        return unavailable('cannot-tell', `Bytes of this name are in ${holder}, but not in the catalog yet.`, 10);
-      }
-    }
-    const [isRead, whyListed] = await Promise.all([poller.readAgain(signal), this.#whyListed(name)]);
-    if (!isRead) {
-      return unavailable('cannot-tell', 'The node was asked for its list just now, and has not answered.', 5);
-    }
-    const isUnread = poller.isListed(name.versionHash) && catalog.find(name.versionHash).length === 0;
-    if (isUnread || entriesOf(catalog, name).length > 0) {
-      return unavailable('not-fetched-yet', 'The node lists it since a moment ago; its bytes are not here yet.', 1);
-    }
-    return whyListed ?? { kind: 'absent' };
+    return null;
   }
 
   /**

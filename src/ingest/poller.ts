@@ -60,6 +60,8 @@ export class Poller {
   /** Steady time of the last check; status shows wall time. */
   #chainCheckedMs: number | null = null;
   #sweepEndedMs: number | null = null;
+  /** Wall time of the same moment: that clock also counts the time for which the machine was suspended. */
+  #sweepEndedWallMs = 0;
   /** Something happened that may have put another node at the address. */
   #isChainDoubtful = false;
   #tip: ChainTip | null = null;
@@ -131,7 +133,9 @@ export class Poller {
     const { pollMs, sweepMs } = this.#options;
     if (this.#sweepEndedMs === null || !this.#isWhole || this.#chainCheckedMs === null || this.#tip?.syncing !== false)
       return false;
-    return this.#modules.clock.steadyMs() - this.#sweepEndedMs < Math.max(15_000, 3 * (pollMs + sweepMs));
+    const { clock } = this.#modules;
+    const sinceMs = Math.max(clock.steadyMs() - this.#sweepEndedMs, clock.wallMs() - this.#sweepEndedWallMs);
+    return sinceMs < Math.max(15_000, 3 * (pollMs + sweepMs));
   }
 
   /**
@@ -286,7 +290,8 @@ export class Poller {
       const hasLess = this.#listed.keys().some((versionHash) => !sweep.found.has(versionHash));
       this.#listed = sweep.found;
       this.#transactions = transactions;
-      this.#sweepEndedMs = this.#modules.clock.steadyMs();
+      this.#sweepEndedMs = clock.steadyMs();
+      this.#sweepEndedWallMs = clock.wallMs();
       if (hasLess || (!wasCurrent && this.isListCurrent())) this.changes.notify();
     } else for (const [versionHash, time] of sweep.found) this.#listed.set(versionHash, time);
   }

@@ -169,6 +169,25 @@ test('a name that leaves the list is announced to those who wait for it', async 
   await running;
 });
 
+test('a list is out of date after the machine was suspended, until it is read again', async () => {
+  const catalog = openCatalog();
+  const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), Date.now);
+  const binding = { boundChain: async () => null, bindTo: async () => {} };
+  // During a suspension the wall clock goes on, and the steady one stands still.
+  let suspendedMs = 0;
+  const clock = { steadyMs: SYSTEM_CLOCK.steadyMs, wallMs: () => SYSTEM_CLOCK.wallMs() + suspendedMs };
+  const modules = { node: new FakeBlobNode(), catalog, binding, conditions, activity: new Activity(), clock };
+  const poller = new Poller({ pollMs: 5, sweepMs: 600_000, pageEntries: 100 }, modules);
+  const stopping = new AbortController();
+  const running = poller.run(stopping.signal);
+  await eventually(() => expect(poller.isListCurrent()).toBe(true));
+  suspendedMs = 7 * 3_600_000;
+  expect(poller.isListCurrent()).toBe(false);
+  expect(await poller.readAgain(NEVER)).toBe(true);
+  stopping.abort();
+  await running;
+});
+
 describe('a name that the last reading of the list did not have', () => {
   async function quietScene() {
     const scene = await archiveScene({ sweepMs: 600_000 });

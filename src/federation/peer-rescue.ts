@@ -1,5 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { QueuedBlob } from '../catalog/seen-table.ts';
+import type { UnsavedBlob } from '../catalog/unsaved-rows.ts';
 import { isAtRisk } from '../chain/deadline-watch.ts';
 import { isForLater } from '../core/archive-errors.ts';
 import type { ContentName, VersionHash } from '../core/blob/ids.ts';
@@ -19,6 +20,8 @@ const LOOK_MS = 15_000;
 const GROUP = 16;
 /** A blob that no peer gave is asked for again after this. */
 const REST_MS = 300_000;
+/** After this, the window of a blob that was asked for is over. */
+const FORGOTTEN_MS = RETENTION_SECONDS * 1_000;
 /** The node has answered for such a blob, and not with its bytes. */
 const MISSING_AT_NODE: ReadonlySet<string | null> = new Set(['archive/absent-at-node', 'archive/wrong-bytes']);
 
@@ -28,7 +31,7 @@ const MISSING_AT_NODE: ReadonlySet<string | null> = new Set(['archive/absent-at-
  */
 export class PeerRescue {
   /** The peers, asked in this order. */
-  readonly #peers: readonly Peer[];
+  readonly #peers: readonly Pick<Peer, 'name' | 'help'>[];
   readonly #catalog: Catalog;
   readonly #poller: { readonly state: { readonly tip: ChainTip | null } };
   /** Notifies when the node has listed something, and when it has been asked for everything. */
@@ -36,10 +39,11 @@ export class PeerRescue {
   readonly #spooler: Pick<Spooler, 'spool'>;
   readonly #conditions: ConditionBoard;
   readonly #clock: Clock;
-  readonly #resting = new Map<VersionHash, number>();
+  /** Steady time at which the peers had answered for a blob. */
+  readonly #askedMs = new Map<VersionHash, number>();
 
   constructor(
-    peers: readonly Peer[],
+    peers: readonly Pick<Peer, 'name' | 'help'>[],
     catalog: Catalog,
     poller: { readonly state: { readonly tip: ChainTip | null } },
     changes: Notifier,
@@ -73,25 +77,37 @@ export class PeerRescue {
   async #rescueSome(signal: AbortSignal): Promise<boolean> {
     const { tip } = this.#poller.state;
     if (tip === null) return false;
-    const nowMs = this.#clock.steadyMs();
-    for (const [hash, untilMs] of this.#resting) if (untilMs <= nowMs) this.#resting.delete(hash);
     const due = this.#due(tip.medianTimeSeconds);
     for (const wanted of due) {
-      this.#resting.set(wanted.versionHash, nowMs + REST_MS);
-      await this.#rescue(wanted, signal);
+      try {
+        await this.#rescue(wanted, signal);
+      } finally {
+        this.#askedMs.set(wanted.versionHash, this.#clock.steadyMs());
+      }
     }
     return due.length === GROUP;
   }
 
+  /**
+   * The blobs that were asked for longest ago come first: behind a slow peer, the first of them have rested before the last
+   * had their turn. Among those of which no peer was asked, the nearest deadline comes first.
+   */
   #due(tipSeconds: number): (QueuedBlob & ContentName)[] {
     const catalog = this.#catalog;
+    const nowMs = this.#clock.steadyMs();
+    for (const [hash, atMs] of this.#askedMs) if (atMs <= nowMs - FORGOTTEN_MS) this.#askedMs.delete(hash);
+    const askedMs = ({ versionHash }: UnsavedBlob) => this.#askedMs.get(versionHash) ?? Number.MIN_SAFE_INTEGER;
+    const due = catalog.losses.unsaved
+      .since(tipSeconds - RETENTION_SECONDS)
+      .filter(
+        (one) =>
+          askedMs(one) <= nowMs - REST_MS &&
+          (MISSING_AT_NODE.has(one.lastErrorCode) || isAtRisk(one.medianTimeSeconds, tipSeconds)),
+      )
+      .toSorted((a, b) => askedMs(a) - askedMs(b));
     const found: (QueuedBlob & ContentName)[] = [];
-    for (const { versionHash, medianTimeSeconds, lastErrorCode } of catalog.losses.unsaved.since(
-      tipSeconds - RETENTION_SECONDS,
-    )) {
+    for (const { versionHash } of due) {
       if (found.length === GROUP) break;
-      const isDue = MISSING_AT_NODE.has(lastErrorCode) || isAtRisk(medianTimeSeconds, tipSeconds);
-      if (!isDue || this.#resting.has(versionHash)) continue;
       const wanted = catalog.findQueued(versionHash);
       if (wanted === null || wanted.hashType === null) continue;
       found.push({ ...wanted, hashType: wanted.hashType });

@@ -207,10 +207,15 @@ export class RecordOutbox {
       .map((hash) => parseVersionHash(hash.toString('hex')));
   }
 
-  /** A record that has left this store is written there again. The other stores are queued already. */
+  /**
+   * A record that has left this store is written there again, unless its occurrence has left the branch. The other stores are
+   * queued already.
+   */
   requeue(store: string, places: readonly ChainPlace[]): void {
     this.#tables.transaction('record which records have left a backend', () => {
-      for (const place of places) this.#queue(store, place);
+      for (const place of places) {
+        if (this.#sql.isPlace.get(place.height, place.transactionIndex) !== undefined) this.#queue(store, place);
+      }
     });
   }
 
@@ -281,7 +286,11 @@ function prepare(database: Database.Database) {
     AND earlier.hash_type = occurrence.hash_type
     AND (earlier.height, earlier.transaction_index) < (occurrence.height, occurrence.transaction_index) LIMIT @most`;
   return {
-    add: database.prepare('INSERT INTO unwritten_record (height, transaction_index, record) VALUES (?, ?, ?)'),
+    add: database.prepare(
+      `INSERT INTO unwritten_record (height, transaction_index, record) VALUES (?, ?, ?)
+       ON CONFLICT DO UPDATE SET record = excluded.record`,
+    ),
+    isPlace: database.prepare('SELECT 1 FROM occurrence WHERE height = ? AND transaction_index = ?'),
     addUnmade: database.prepare(
       `INSERT INTO unwritten_record (height, transaction_index, record) VALUES (?, ?, '${UNMADE_RECORD}') ON CONFLICT DO NOTHING`,
     ),

@@ -69,9 +69,9 @@ export class Inventories implements InventoryView {
     signal: AbortSignal,
   ): Promise<CountedInventory | ChainUnavailable> {
     assertUpright(from, to);
+    const genesis = await this.#boundChain();
     const { finalHeight } = this.#chain;
     const { startHeight } = this.#catalog.chain.state;
-    const genesis = await this.#boundChain();
     if (!this.#catalogRebuild.isDone) return unavailable('rebuilding', 'The catalog is being rebuilt.', 30);
     if (startHeight === null || genesis === null) return unavailable('not-walked', 'No block has been walked yet.', 10);
     if (finalHeight === null) return unavailable('not-final', 'No block is final yet.', 30);
@@ -86,7 +86,7 @@ export class Inventories implements InventoryView {
     const known = mayBeKnown ? this.#known(range) : null;
     if (known !== null) return known;
     if (this.#waiting >= MAX_WAITING) return unavailable('not-placed', 'Other inventories are being made first.', 5);
-    return this.#inTurn(() => this.#read(range, genesis, finalHeight, signal));
+    return this.#inTurn(() => this.#read(range, genesis, signal));
   }
 
   /** null: the range was not read lately, or its blocks have changed since. */
@@ -110,13 +110,16 @@ export class Inventories implements InventoryView {
   async #read(
     range: HeightRange,
     genesis: BlockHash,
-    finalHeight: number,
     signal: AbortSignal,
   ): Promise<CountedInventory | ChainUnavailable> {
     signal.throwIfAborted();
     const readMs = this.#clock.steadyMs();
+    // The height of the same moment as the snapshot: a reorganisation may have lowered it while others had their turn.
+    const { finalHeight } = this.#chain;
     const snapshot = this.#catalog.snapshot();
     try {
+      if (finalHeight === null || range.to > finalHeight)
+        return unavailable('not-final', `Block ${range.to} is not final any more.`, 30);
       const blockHash = snapshot.hashAt(range.to);
       if (blockHash === null) return unavailable('walk-behind', `Block ${range.to} is being walked again.`, 10);
       const found = await inventoryOf(snapshot, range, this.#hasher, signal);

@@ -159,6 +159,14 @@ test('nothing is said of heights that are not final, not walked, or being walked
   expect(await reasonFor(1, 2)).toBe('rebuilding');
 });
 
+test('nothing is said of heights that a reorganisation has made open again before their turn came', async () => {
+  const { inventories, chain } = archive(BLOCKS);
+  let looks = 0;
+  Object.defineProperty(chain, 'finalHeight', { get: () => (++looks === 1 ? 3 : 2) });
+  expect(await inventories.fresh(null, null, NEVER)).toMatchObject({ kind: 'unavailable', reason: 'not-final' });
+  expect(await inventories.fresh(null, null, NEVER)).toMatchObject({ kind: 'found', inventory: { to: 2 } });
+});
+
 test('a range that was read is told again as it was for 10 s of the archive’s own clock, and then read again', async () => {
   const { inventories, catalog, time } = archive(BLOCKS);
   const stored = async () => {

@@ -8,8 +8,14 @@ const run = z
     begunMs: z.number(),
     succeededMs: z.number().nullable(),
     outcome: z.enum(['never', 'running', 'succeeded', 'failed', 'interrupted']),
+    // Neither this.
+    hasFailed: z.boolean().optional(),
   })
-  .transform(({ scheduledMs, ...known }) => ({ scheduledMs: scheduledMs ?? known.begunMs, ...known }));
+  .transform(({ scheduledMs, hasFailed, ...known }) => ({
+    scheduledMs: scheduledMs ?? known.begunMs,
+    hasFailed: hasFailed ?? known.outcome === 'failed',
+    ...known,
+  }));
 
 export type RecordedRun = Readonly<z.output<typeof run>>;
 
@@ -26,10 +32,10 @@ export class TaskRuns {
     return reading('read when a task last ran', () => facts.get(`task/${task}`, run));
   }
 
-  put(task: string, { scheduledMs, begunMs, succeededMs, outcome }: RecordedRun): void {
+  put(task: string, { scheduledMs, begunMs, succeededMs, outcome, hasFailed }: RecordedRun): void {
     const { facts, transaction } = this.#tables;
     transaction('record a run of a task', () =>
-      facts.put(`task/${task}`, { scheduledMs, begunMs, succeededMs, outcome }),
+      facts.put(`task/${task}`, { scheduledMs, begunMs, succeededMs, outcome, hasFailed }),
     );
   }
 }

@@ -14,7 +14,11 @@ export function declareScheduleMetrics(metrics: MetricsRegistry, read: () => rea
     'When each scheduled task last ended well; before that, when it was first scheduled.',
     ({ succeededMs, scheduledMs }) => (succeededMs ?? scheduledMs) / 1_000,
   );
-  gauge('holdfast_task_failed', '1: its last run failed.', ({ outcome }) => Number(outcome === 'failed'));
+  gauge(
+    'holdfast_task_failed',
+    '1: the last run that ended failed; it stays while a repeat is under way.',
+    ({ hasFailed }) => Number(hasFailed),
+  );
   gauge('holdfast_task_running', '1: it is under way.', ({ outcome }) => Number(outcome === 'running'));
   gauge(
     'holdfast_task_last_duration_seconds',

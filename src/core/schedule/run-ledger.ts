@@ -13,4 +13,6 @@ export interface TaskRun {
   /** Unix milliseconds of the last successful end. */
   readonly succeededMs: number | null;
   readonly outcome: 'never' | 'running' | 'succeeded' | 'failed' | 'interrupted';
+  /** Whether the last run that ended failed. A run under way or interrupted leaves it as it was. */
+  readonly hasFailed: boolean;
 }

@@ -136,9 +136,9 @@ export class Schedule {
     let failure: unknown = null;
     try {
       await run(signal, isRepeat);
-      end = { ...begun, succeededMs: clock.wallMs(), outcome: 'succeeded' };
+      end = { ...begun, succeededMs: clock.wallMs(), outcome: 'succeeded', hasFailed: false };
     } catch (error) {
-      end = { ...begun, outcome: 'failed' };
+      end = { ...begun, outcome: 'failed', hasFailed: true };
       failure = error;
     }
     const seconds = (clock.steadyMs() - startedMs) / 1_000;
@@ -156,5 +156,5 @@ export class Schedule {
 }
 
 function registered(atMs: number): TaskRun {
-  return { scheduledMs: atMs, begunMs: atMs, succeededMs: null, outcome: 'never' };
+  return { scheduledMs: atMs, begunMs: atMs, succeededMs: null, outcome: 'never', hasFailed: false };
 }

@@ -12,7 +12,7 @@ const MINUTE_MS = 60_000;
 const NOON_MS = new Date(2026, 0, 15, 12, 0, 0).getTime();
 
 /** A task that was registered long ago. */
-const NEW: TaskRun = { scheduledMs: 5, begunMs: 5, succeededMs: null, outcome: 'never' };
+const NEW: TaskRun = { scheduledMs: 5, begunMs: 5, succeededMs: null, outcome: 'never', hasFailed: false };
 
 class LedgerInMemory implements RunLedger {
   readonly runs = new Map<string, TaskRun>();
@@ -237,6 +237,30 @@ test('until a task has ended well, its last success in the metrics is when it wa
     const line = `holdfast_task_last_success_timestamp_seconds{task="look"} ${NOON_MS / 1_000}\n`;
     expect(await metrics.scrape()).toContain(line);
   }
+});
+
+test('a failed task stays failed in the metrics while its repeat runs, also over a stop, and until a run succeeds', async () => {
+  const time = new SteppedTime();
+  const failed = async ({ schedule }: Scene) => {
+    const metrics = new MetricsRegistry();
+    declareScheduleMetrics(metrics, () => schedule.states);
+    return /holdfast_task_failed{task="look"} (\d)/.exec(await metrics.scrape())?.[1];
+  };
+  const during: unknown[] = [];
+  const { task } = noting(time, '10 12 * * *', async () => {
+    during.push(await failed(scene));
+    if (during.length === 2) void scene.stop();
+    if (during.length < 3) throw new Error('the disk is away');
+  });
+  let scene = start([task], { time });
+  await time.pass(20 * MINUTE_MS);
+  expect([during, await failed(scene)]).toEqual([['0'], '1']);
+  const { ledger } = scene;
+  await time.pass(60 * MINUTE_MS);
+  expect(ledger.find('look')?.outcome).toBe('interrupted');
+  scene = start([task], { time, ledger });
+  await time.pass(MINUTE_MS);
+  expect([during, await failed(scene)]).toEqual([['0', '1', '1'], '0']);
 });
 
 describe('times that passed while the process was down', () => {

@@ -24,7 +24,7 @@ export interface ImportReport {
   /** Files that could not be read, or whose content has no place here now. */
   readonly faultCount: number;
   readonly faults: readonly NamedReason[];
-  /** Taken, and not on as many backends as are required. */
+  /** Taken, or held before, and not on as many backends as are required. */
   readonly notStored: number;
 }
 

@@ -25,7 +25,7 @@ export async function importSources(
   signal: AbortSignal,
 ): Promise<ImportResult> {
   const importer = new Importer(modules, report);
-  const { clock, catalog } = modules;
+  const { clock } = modules;
   const sinceMs = clock.wallMs();
   await importer.begin();
   for (const source of sources.filter((one) => !isUrl(one))) {
@@ -40,7 +40,7 @@ export async function importSources(
   }
   const untilMs = clock.wallMs();
   const notStored = await untilNothingMoves(
-    () => catalog.missing.arrivedNotStored(sinceMs, untilMs),
+    () => importer.notStored(sinceMs, untilMs),
     (waiting) => waiting,
     (waiting) => report({ event: 'placing', notStored: waiting }),
     clock,

@@ -59,6 +59,8 @@ export class Importer implements StreamJudge {
   #source = '';
   #toldMs = Number.NEGATIVE_INFINITY;
   #chain: BlockHash | null = null;
+  /** Sequences of blobs that were held already, and were on too few backends when they were last looked at. */
+  readonly #heldNotStored = new Set<number>();
 
   constructor(modules: ImportModules, report: (event: ImportEvent) => void) {
     this.#report = report;
@@ -79,6 +81,14 @@ export class Importer implements StreamJudge {
   get outcome(): Omit<ImportReport, 'notStored'> {
     const lists = { notPlaced: this.#notPlaced, unusable: this.#unusable, faults: this.#faults };
     return { ...this.#count, ...lists, records: this.#proven.count };
+  }
+
+  /** Counts blobs of the import that came here, before it or during it, and are still on too few backends. */
+  notStored(sinceMs: number, untilMs: number): number {
+    const { missing } = this.#modules.catalog;
+    for (const sequence of this.#heldNotStored)
+      if (!missing.isNotStored(sequence, sinceMs, untilMs)) this.#heldNotStored.delete(sequence);
+    return missing.arrivedNotStored(sinceMs, untilMs) + this.#heldNotStored.size;
   }
 
   beginSource(source: string): void {
@@ -194,6 +204,7 @@ export class Importer implements StreamJudge {
       const entry = catalog.find(versionHash).find((one) => one.hashType === hashType);
       if (entry !== undefined && entry.state !== 'seen') {
         this.#count.alreadyHeld += 1;
+        if (entry.state === 'spooled') this.#heldNotStored.add(entry.sequence);
         return;
       }
       await spooler.spool(blob, { ...this.#rowOf(blob, proof), sizeBytes }, signal);

@@ -39,6 +39,7 @@ export class MissingContents {
   readonly #count: Database.Statement;
   readonly #notStored: Database.Statement;
   readonly #arrivedNotStored: Database.Statement;
+  readonly #isNotStored: Database.Statement;
 
   constructor(database: Database.Database) {
     this.#page = database.prepare(
@@ -63,6 +64,9 @@ export class MissingContents {
         'SELECT COUNT(*) FROM content INDEXED BY content_unstored WHERE state = 1 AND unmined = 0 AND spooled_ms BETWEEN ? AND ?',
       )
       .pluck();
+    this.#isNotStored = database.prepare(
+      'SELECT 1 FROM content WHERE sequence = ? AND state < 2 AND unmined = 0 AND COALESCE(spooled_ms, 0) NOT BETWEEN ? AND ?',
+    );
   }
 
   /** In the order of the chain, behind `after` and up to a height: a slice at a time, for it reads all occurrences there. */
@@ -92,6 +96,11 @@ export class MissingContents {
   /** Came here within this time, may lie on backends, and is not on as many of them as are required. */
   arrivedNotStored(sinceMs: number, untilMs: number): number {
     return z.number().parse(this.#arrivedNotStored.get(sinceMs, untilMs));
+  }
+
+  /** Reports whether this content came here at another time, may lie on backends, and is not on as many as are required. */
+  isNotStored(sequence: number, sinceMs: number, untilMs: number): boolean {
+    return this.#isNotStored.get(sequence, sinceMs, untilMs) !== undefined;
   }
 }
 

@@ -330,6 +330,9 @@ export class Archive implements ArchiveView {
       { catalog, rule: lossRule, search, spooler, conditions, clock },
       Notifier.following(chain.moved, changes),
     );
+    // The same events end the alarms before a deadline.
+    activity.on('tip', () => this.#losses.tellOverdue());
+    activity.on('walked', () => this.#losses.tellOverdue());
     this.#outages = new OutageWatch({
       ...{ catalog, poller, chain, activity, conditions, audit: this.#audit },
       sources: [...nodes.all.map(({ name }) => `node ${name}`), ...[...sources, ...peers].map(({ name }) => name)],

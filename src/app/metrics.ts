@@ -108,7 +108,7 @@ const GAUGES: readonly (readonly [name: string, help: string, labels: readonly s
   ],
   [
     'holdfast_overdue_blobs',
-    'On chain, not here, deadline over: history that is not archived, and what is still to be judged lost.',
+    'On chain, not here, deadline over, and not recorded as lost: still to be saved, or judged lost.',
     [],
     ({ content }) => one(content.overdue),
   ],

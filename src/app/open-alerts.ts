@@ -46,6 +46,7 @@ export function summaryOf({ content, chain, withheld, conditions }: ArchiveStatu
     `${content.spooled} spooled`,
     `${content.seen} not here yet`,
     content.atRisk === null ? 'at risk cannot be told' : `${content.atRisk} at risk`,
+    ...(conditions.some(({ code }) => code === 'chain/overdue') ? ['others past their deadline'] : []),
     `${chain.lost} lost`,
     `${withheld.count} withheld`,
     chain.height === null ? 'the chain is not walked yet' : `walked to height ${chain.height}`,

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import { BLOB } from './placement-state.ts';
 import type { PlacementTable } from './placement-table.ts';
-import { LISTED_DUE, MINED_DUE, ofMined, RESTING } from './queue-parts.ts';
+import { IS_NOT_CUSTOM, LISTED_DUE, MINED_DUE, ofMined, RESTING } from './queue-parts.ts';
 
 const seconds = z.number().nullable();
 const row = z.object({ height: z.number(), median_time_seconds: z.number() });
@@ -29,7 +29,9 @@ export class CatalogFigures {
       .prepare('SELECT MIN(median_time_seconds) FROM content WHERE state = 1 AND median_time_seconds >= ?')
       .pluck();
     this.#overdue = database
-      .prepare(`SELECT SUM(count) FROM (${ofMined('COUNT(*) AS count', 'median_time_seconds < @until')})`)
+      .prepare(
+        `SELECT SUM(count) FROM (${ofMined('COUNT(*) AS count', `median_time_seconds < @until AND ${IS_NOT_CUSTOM}`)})`,
+      )
       .pluck();
     const due = (hasFailed: 0 | 1, urgency: 0 | 1) =>
       `SELECT MIN(due_seconds) AS due FROM copy INDEXED BY copy_queue
@@ -60,7 +62,7 @@ export class CatalogFigures {
     return seconds.parse(this.#unstored.get(tipMedianSeconds - RETENTION_SECONDS));
   }
 
-  /** On chain, not here, deadline over: history that is not archived yet, and what is still to be judged lost. */
+  /** On chain, not here, not kept as a custom commitment, deadline over: still to be saved, or judged lost. */
   overdue(tipMedianSeconds: number): number {
     return z.number().parse(this.#overdue.get({ until: tipMedianSeconds - RETENTION_SECONDS }));
   }

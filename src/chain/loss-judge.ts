@@ -6,7 +6,7 @@ import type { QueuedBlob } from '../catalog/seen-table.ts';
 import { isForLater } from '../core/archive-errors.ts';
 import type { ContentName, VersionHash } from '../core/blob/ids.ts';
 import { deadlineOf, MAX_BLOB_BYTES, RETENTION_SECONDS } from '../core/blob/limits.ts';
-import type { ConditionBoard } from '../core/conditions/condition-board.ts';
+import type { ConditionBoard, Raised } from '../core/conditions/condition-board.ts';
 import { Notifier } from '../core/notifier.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
 import type { Clock } from '../core/time/clock.ts';
@@ -53,6 +53,8 @@ export class LossJudge {
   #reached: QueuedBlob | null = null;
   /** Progress of comparing recorded losses with the current configuration; `done`: all were compared. */
   #compared: ContentName | null | 'done' = null;
+  /** The overdue blob that some sources did not answer for last, and what each of them said instead. */
+  #unanswered: { readonly versionHash: VersionHash; readonly silent: readonly string[] } | null = null;
   /** Time that the sources took to answer in this step. Bytes that were found may wait for hours for room, and count for nothing. */
   #askingMs = 0;
   /** true when a source did not answer, so that the recorded losses must be compared once more. */
@@ -192,6 +194,9 @@ export class LossJudge {
         return result.answers;
       case 'unanswered':
         this.#rest(wanted);
+        // A recorded loss, of which a new source is asked, is overdue no more.
+        if (this.#modules.catalog.findQueued(wanted.versionHash) !== null)
+          this.#unanswered = { versionHash: wanted.versionHash, silent: result.silent };
         return null;
       case 'found':
         await this.#save(result.blob, wanted, signal);
@@ -216,7 +221,36 @@ export class LossJudge {
     this.#resting.set(versionHash, this.#modules.clock.steadyMs() + UNANSWERED_REST_MS);
   }
 
+  /**
+   * Raises that blobs are past their deadline, and neither here nor recorded as lost. It is called when the chain's clock
+   * moves: the alarms before a deadline end then. It tells also while the judge may not judge.
+   */
+  tellOverdue(): void {
+    const { catalog, rule, conditions } = this.#modules;
+    const nowSeconds = rule.clockSeconds;
+    if (nowSeconds === null) return;
+    const [first, ...others] = catalog.losses.overdue(nowSeconds, LOOK_AHEAD);
+    conditions.set('overdue', first === undefined ? null : this.#overdue(first, others.length + 1, nowSeconds));
+  }
+
+  #overdue(first: QueuedBlob, count: number, nowSeconds: number): Raised {
+    const asked = this.#unanswered;
+    const queued = asked === null ? null : this.#modules.catalog.findQueued(asked.versionHash);
+    const isOverdue = queued?.hashType != null && deadlineOf(queued.medianTimeSeconds) < nowSeconds;
+    const { hashType, versionHash } = isOverdue ? queued : first;
+    const silent = isOverdue ? asked?.silent.map((said) => said.replace(/\.$/, '')).join('; ') : null;
+    const why =
+      silent === null ? 'Holdfast has still to ask for it.' : `These sources did not answer for it: ${silent}.`;
+    return {
+      code: 'chain/overdue',
+      message: `${count === LOOK_AHEAD ? 'At least ' : ''}${count} blobs on chain are not here, and the node may have pruned them: their deadline is over. They are not recorded as lost either. One is ${hashType} ${versionHash}. ${why}`,
+      hint: 'Bring the sources back that did not answer. A source that is gone for good, or that withholds the blob, keeps it from being called lost until you take it out of the configuration. Add an archive that has the blobs to HOLDFAST_PEERS, or fetch them now: holdfast backfill --source peer=<its address>.',
+      blocksReadiness: false,
+    };
+  }
+
   #tell(): void {
+    this.tellOverdue();
     const { catalog, conditions } = this.#modules;
     const count = catalog.losses.count();
     const [first] = count === 0 ? [] : catalog.losses.page(null, 1);

@@ -24,6 +24,11 @@ export class LossRule {
     this.#activity = activity;
   }
 
+  /** Mediantime of the newest tip, whether blobs may be judged by it or not; null: no node has named one. */
+  get clockSeconds(): number | null {
+    return this.#poller.state.tip?.medianTimeSeconds ?? null;
+  }
+
   /**
    * Mediantime by which blobs are judged now; null: none may be. A node that catches up lacks blobs that it will have, and a
    * new catalog does not know yet what a rule left out.

@@ -29,13 +29,13 @@ export interface LossSearchModules {
   readonly clock: Pick<Clock, 'wallMs'>;
 }
 
-/** Answers of the sources together. `unanswered`: one of them did not answer, and none of the others has the bytes. */
+/** Answers of the sources together. `unanswered`: some did not answer, as `silent` says, and none of the others has the bytes. */
 export type SearchResult =
   | { readonly kind: 'found'; readonly blob: VerifiedBlob; readonly peer: string | null }
   | { readonly kind: 'absent'; readonly answers: readonly AbsenceAnswer[] }
-  | { readonly kind: 'unanswered' };
+  | { readonly kind: 'unanswered'; readonly silent: readonly string[] };
 
-type Answer = 'absent' | 'wrong-bytes' | 'no-answer' | VerifiedBlob;
+type Answer = 'absent' | 'wrong-bytes' | { readonly noAnswer: string } | VerifiedBlob;
 
 /** A node, backend or peer that must answer before a blob is lost. */
 interface Asked {
@@ -86,13 +86,18 @@ export class LossSearch {
   async ask(wanted: Suspect, answered: readonly AbsenceAnswer[], signal: AbortSignal): Promise<SearchResult> {
     const asked = this.#besides(answered);
     const answers: AbsenceAnswer[] = [];
+    const silent: string[] = [];
     for (const { name, isPeer, ask } of asked) {
       const answer = await ask(wanted, signal);
-      if (answer === 'no-answer') continue;
-      if (typeof answer !== 'string') return { kind: 'found', blob: answer, peer: isPeer ? name : null };
-      answers.push({ source: name, answered: answer, at: new Date(this.#modules.clock.wallMs()).toISOString() });
+      if (typeof answer === 'string') {
+        answers.push({ source: name, answered: answer, at: new Date(this.#modules.clock.wallMs()).toISOString() });
+      } else if ('noAnswer' in answer) {
+        const said = `${name}: ${answer.noAnswer}`;
+        silent.push(said);
+        this.#modules.conditions.note('chain:loss', `a source that may have overdue bytes did not answer: ${said}`);
+      } else return { kind: 'found', blob: answer, peer: isPeer ? name : null };
     }
-    return answers.length === asked.length ? { kind: 'absent', answers } : { kind: 'unanswered' };
+    return silent.length === 0 ? { kind: 'absent', answers } : { kind: 'unanswered', silent };
   }
 
   #besides(answered: readonly AbsenceAnswer[]): readonly Asked[] {
@@ -116,11 +121,7 @@ export class LossSearch {
       return 'wrong-bytes';
     } catch (error) {
       signal.throwIfAborted();
-      this.#modules.conditions.note(
-        'chain:loss',
-        `a source that may have overdue bytes did not answer: ${messageOf(error)}`,
-      );
-      return 'no-answer';
+      return { noAnswer: messageOf(error) };
     }
   }
 }

@@ -123,6 +123,7 @@ const PEER_STATES: Readonly<Record<string, string>> = {
 /** Status of a running archive on one screen, beginning with the risks. */
 export function showStatusReport(report: StatusReport, { address, jobs, nowMs }: StatusScreen): string[] {
   const { node, chain, content, withheld, smallestSlackSeconds: slack } = report;
+  const isOverdue = report.conditions.some(({ code }) => code === 'chain/overdue');
   const nodeHeight = node.height === null ? '' : `, height ${node.height}`;
   const lines = [
     judge(report).sentence,
@@ -134,7 +135,7 @@ export function showStatusReport(report: StatusReport, { address, jobs, nowMs }:
     `stored   ${content.stored} blobs, ${describeBytes(content.storedBytes)}`,
     `spooled  ${content.spooled} (durable here, not read back from enough backends yet)`,
     `seen     ${content.seen} (not here yet; ${content.failing} failed at least once)`,
-    `at risk  ${content.atRisk === null ? 'cannot tell: the node has not named its tip' : content.atRisk}`,
+    `at risk  ${content.atRisk === null ? 'cannot tell: the node has not named its tip' : content.atRisk}${isOverdue ? ', and others past their deadline' : ''}`,
     `slack    ${slack === null ? 'nothing is waiting' : `${describeSeconds(slack)} until the node may prune the next blob that is not here`}`,
     `disk     ${diskLine(report.local)}`,
     `lost     ${chain.lost}`,

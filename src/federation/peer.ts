@@ -122,11 +122,8 @@ export class Peer {
     if (answer.kind === 'found') return { ...name, bytes: answer.blob.bytes };
     if (answer.kind === 'empty' && answer.answered === 'absent') return null;
     if (answer.kind === 'empty' && answer.answered === 'wrong-bytes') return 'wrong-bytes';
-    throw new Error(
-      answer.kind === 'no-answer'
-        ? `${this.name}: ${answer.why}`
-        : `${this.name} has been told not to give the blob out.`,
-    );
+    // To withhold a blob is not to lack it.
+    throw new Error(answer.kind === 'no-answer' ? answer.why : 'That archive withholds the blob (451).');
   }
 
   /** null: this peer does not help with this blob now. */

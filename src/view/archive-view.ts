@@ -270,7 +270,10 @@ export interface ArchiveStatus {
     readonly stored: number;
     readonly storedBytes: number;
     readonly failing: number;
-    /** On chain, not durable here, and half of the time until the node may prune them is over; null: no tip is known. */
+    /**
+     * On chain, not durable here, and half of the time until the node may prune them is over, but not all of it. The
+     * condition `chain/overdue` counts the others; null: no tip is known.
+     */
     readonly atRisk: number | null;
   };
   /** The operator's rule of what is archived. */

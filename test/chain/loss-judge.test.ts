@@ -117,7 +117,39 @@ function judging(isListCurrent: () => boolean, given: Given = {}) {
 test('a recorded loss stands before anybody has answered, so that no start calls it over', async () => {
   const { asked, conditions } = judging(() => true);
   await asked;
-  expect(conditions.standing()).toMatchObject([{ code: 'chain/lost', amount: 1 }]);
+  expect(conditions.standing()).toMatchObject([{ code: 'chain/overdue' }, { code: 'chain/lost', amount: 1 }]);
+});
+
+test('a blob past its deadline is told of with the sources that did not answer, until it is here', async () => {
+  const peer = (name: string, answer: RescueSource['find']) => ({ name, sourceName: name, find: answer });
+  const { catalog, changes, conditions } = judging(() => true, {
+    find: () => Promise.reject(new Error('The disk is away.')),
+    peers: [
+      peer('peer rome', () => Promise.resolve(null)),
+      peer('peer berlin', () => Promise.reject(new Error('That archive withholds the blob (451).'))),
+    ],
+  });
+  const overdue = () => conditions.standing().find(({ subject }) => subject === 'overdue');
+  const { versionHash } = sighting('overdue');
+  const silent = 'store silent: The disk is away; peer berlin: That archive withholds the blob (451).';
+  await eventually(() => expect(overdue()?.message).toContain(`${versionHash}. These sources`));
+  expect(overdue()).toMatchObject({ severity: 'critical', blocksReadiness: false });
+  expect(overdue()?.message).toMatch(/^1 blobs on chain are not here/);
+  expect(overdue()?.message.endsWith(`did not answer for it: ${silent}`)).toBe(true);
+  catalog.recordSpooled([spooled('overdue')]);
+  changes.notify();
+  await eventually(() => expect(overdue()).toBeUndefined());
+});
+
+test('a blob past its deadline is told of also while it may not be judged, and never once it is lost', async () => {
+  let isListCurrent = false;
+  const { changes, conditions } = judging(() => isListCurrent, { find: () => Promise.resolve(null) });
+  const codes = () => conditions.standing().map(({ code }) => code);
+  await eventually(() => expect(codes()).toEqual(['chain/overdue', 'chain/lost']));
+  isListCurrent = true;
+  changes.notify();
+  await eventually(() => expect(codes()).toEqual(['chain/lost']));
+  expect(conditions.standing()).toMatchObject([{ amount: 2 }]);
 });
 
 test('a blob that comes from elsewhere while the sources answer is not lost', async () => {

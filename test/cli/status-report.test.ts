@@ -77,6 +77,13 @@ test('--check tells of a loss also while the node is away, though the verdict th
   expect(standingOf(reportOf(facts))).toBe('danger');
 });
 
+test('blobs past their deadline stand beside the number of those at risk', () => {
+  const overdue = { ...LATE, code: 'chain/overdue', message: '2 blobs are not here.' };
+  const shown = lines({ content: { ...content, atRisk: 0 }, conditions: [overdue] });
+  expect(shown[0]).toBe('CRITICAL: 2 blobs are not here.');
+  expect(shown).toContain('at risk  0, and others past their deadline');
+});
+
 const ENDED_AT = '2026-01-01T02:00:00.000Z';
 
 test('node, walk, finality, window, backends, lost and withheld each have a line, and conditions keep their order', () => {

@@ -23,6 +23,7 @@ const HEALTHY: Series = {
   'holdfast_unspooled_late_blobs{window_percent="50"}': still(0),
   'holdfast_unspooled_late_blobs{window_percent="90"}': still(0),
   'holdfast_unstored_late_blobs{window_percent="50"}': still(0),
+  holdfast_overdue_blobs: still(0),
   holdfast_losses_recorded_total: still(0),
   // The losses are long ago, and were told then.
   holdfast_lost_blobs: still(3),
@@ -61,6 +62,7 @@ const CASES: Readonly<
 > = {
   HoldfastBlobsNearlyLost: { series: { 'holdfast_unspooled_late_blobs{window_percent="90"}': still(1) }, at: '2m' },
   HoldfastBlobsAtRisk: { series: { 'holdfast_unspooled_late_blobs{window_percent="50"}': still(2) }, at: '3m' },
+  HoldfastBlobsOverdue: { series: { holdfast_overdue_blobs: `0+0x5 1+0x${STEPS}` }, at: '6m' },
   HoldfastBlobLost: { series: { holdfast_lost_blobs: `3+0x480 4+0x${STEPS}` }, at: '9h' },
   HoldfastUnderReplicated: { series: { 'holdfast_unstored_late_blobs{window_percent="50"}': still(9) }, at: '11m' },
   HoldfastDamageFound: { series: { 'holdfast_damaged_found_total{backend="s3"}': `2+0x30 3+0x${STEPS}` }, at: '40m' },

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { showStatusReport, statusReport } from '../../src/cli/status-report.ts';
 import { HOUR_BLOCKS, Scene } from './archive-on-devnode.ts';
 
 const codes = (scene: Scene, about: string) => scene.conditions().filter((code) => code.startsWith(about));
@@ -39,6 +40,37 @@ describe('alarms by age, on the chain’s clock', () => {
     scene.mine(5 * HOUR_BLOCKS);
     await scene.until('told', () => scene.conditions().includes('chain/at-risk-75'));
     expect(await scene.audit()).toMatchObject({ isComplete: false, unexamined: [{ to: scene.node.chain.tip.height }] });
+  });
+
+  test('past its deadline, it is told of without a gap until every source has answered', async () => {
+    const scene = await Scene.create({ node: { chainLocks: { kind: 'none' } } });
+    await scene.start();
+    scene.mine(12);
+    await scene.caughtUp();
+    const blob = scene.submit();
+    scene.node.advanceSeconds(150);
+    scene.node.mine(1, { withoutBytes: true });
+    const fault = { kind: 'rpc-error', code: -32603, message: 'bad disk' } as const;
+    scene.node.faults.add({ fault, methods: ['getnevmblobdata'] });
+    scene.mine(5.5 * HOUR_BLOCKS);
+    await scene.until('nearly lost', () => scene.conditions().includes('chain/at-risk-90'));
+    const gaps: string[][] = [];
+    const look = () => {
+      if (!scene.conditions().some((code) => /at-risk-90|overdue/.test(code))) gaps.push(scene.conditions());
+    };
+    scene.archive.activity.on('tip', look).on('walked', look);
+    scene.mine(HOUR_BLOCKS);
+    const overdue = () => scene.archive.status().conditions.find(({ code }) => code === 'chain/overdue');
+    await scene.until('asked', () => overdue()?.message.includes(`${blob.versionHash}. These`) === true);
+    expect(overdue()?.message).toContain(`node ${scene.node.url}: `);
+    expect(gaps).toEqual([]);
+    expect(codes(scene, 'chain/at-risk')).toEqual([]);
+    const report = statusReport.parse(scene.archive.status());
+    const [verdict] = showStatusReport(report, { address: scene.url, jobs: [], nowMs: 0 });
+    expect(verdict).toMatch(/^CRITICAL: 1 blobs on chain are not here/);
+    scene.node.faults.clear();
+    await scene.until('lost', () => scene.archive.status().chain.lost === 1);
+    await scene.until('over', () => overdue() === undefined);
   });
 
   test('the same, where it is here but on no backend yet', async () => {

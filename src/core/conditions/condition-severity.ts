@@ -5,6 +5,7 @@ const CRITICAL: readonly string[] = [
   'chain/at-risk-90',
   'chain/at-risk-75',
   'chain/at-risk-50',
+  'chain/overdue',
   'archive/no-good-copy',
   'chain/unstored-90',
   'chain/lost',

@@ -25,6 +25,10 @@ const withheldDocument = z.looseObject({
     .transform((text) => parseVersionHash(text)),
   reason: z.string().default(''),
   publicReason: z.unknown().optional().transform(publicReasonIn),
+  purge: z
+    .unknown()
+    .optional()
+    .transform((value) => value === true),
   at: isoTime,
   revokedAt: isoTime.nullable(),
 });
@@ -41,6 +45,12 @@ export function parseWithheldDocument(text: string): WithheldDocument {
 export function isRevocation(document: unknown): boolean {
   const { success, data } = withheldDocument.safeParse(document);
   return success && data.revokedAt !== null;
+}
+
+/** Whether a document in force has the bytes of this content deleted; one that cannot be understood deletes nothing. */
+export function isPurge(document: unknown, name: ContentName): boolean {
+  const { success, data } = withheldDocument.safeParse(document);
+  return success && data.revokedAt === null && data.purge && withheldPath(data) === withheldPath(name);
 }
 
 /** Below `audit/<archiver id>/`. */

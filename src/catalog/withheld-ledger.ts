@@ -131,9 +131,10 @@ export class WithheldLedger {
           atMs,
           purge ? 1 : 0,
         );
-        // The take-down is as old as its first record.
-        const atFirst = this.find(entry).find((one) => one.archiver === archiver)?.atMs ?? atMs;
-        if (evidence) this.#evidence({ ...entry, atMs: atFirst }, null);
+        // The take-down is as old as its first record, and its purge is not taken back.
+        const first = this.find(entry).find((one) => one.archiver === archiver);
+        const said = { ...entry, atMs: first?.atMs ?? atMs, purge: purge || first?.purge === true };
+        if (evidence) this.#evidence(said, null);
       }
     });
     this.#readAgain();
@@ -201,13 +202,15 @@ export class WithheldLedger {
     chain.queueAgain(name);
   }
 
-  #evidence({ hashType, versionHash, reason, publicReason, atMs }: WithheldEntry, revokedMs: number | null): void {
+  #evidence(entry: WithheldEntry, revokedMs: number | null): void {
+    const { hashType, versionHash, reason, publicReason, atMs, purge } = entry;
     this.#outbox.put(withheldPath({ hashType, versionHash }), {
       format: 1,
       hashType,
       versionHash,
       reason,
       ...(publicReason === null ? {} : { publicReason }),
+      ...(purge ? { purge } : {}),
       at: new Date(atMs).toISOString(),
       revokedAt: revokedMs === null ? null : new Date(revokedMs).toISOString(),
     });

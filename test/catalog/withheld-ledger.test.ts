@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Catalog } from '../../src/catalog/catalog.ts';
-import { parseWithheldDocument } from '../../src/catalog/withheld-document.ts';
+import { isPurge, parseWithheldDocument } from '../../src/catalog/withheld-document.ts';
 import type { WithheldEntry } from '../../src/catalog/withheld-ledger.ts';
 import { HASH_TYPES, parseBlockHash } from '../../src/core/blob/ids.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -143,6 +143,19 @@ describe('withheld content', () => {
     catalog.withheld.revoke([takenDown], true, 1_767_225_600_000 + 1_000);
     expect(catalog.evidence.find(PATH)).toEqual({ ...said, revokedAt: '2026-01-01T00:00:01.000Z' });
     expect(catalog.evidence.waitingFor('s3')).toBe(1);
+  });
+
+  test('says in its evidence that its bytes are purged, also when it is said again without, until it is revoked', () => {
+    const catalog = storedCatalog();
+    catalog.withheld.record([{ ...takenDown, purge: true }], true);
+    expect(isPurge(catalog.evidence.find(PATH), name)).toBe(true);
+    catalog.withheld.record([{ ...takenDown, reason: 'court order 18' }], true);
+    expect(catalog.evidence.find(PATH)).toMatchObject({ reason: 'court order 18', purge: true });
+    expect(isPurge(catalog.evidence.find(PATH), { ...name, hashType: 'blake2s256' })).toBe(false);
+    catalog.withheld.revoke(catalog.withheld.list(), true, 0);
+    expect(isPurge(catalog.evidence.find(PATH), name)).toBe(false);
+    catalog.withheld.record([takenDown], true);
+    expect(catalog.evidence.find(PATH)).not.toHaveProperty('purge');
   });
 
   test('is no evidence of this archiver where another one withholds, and ends when both have ended it', () => {

@@ -56,7 +56,8 @@ function decode(path: string, text: string): WithheldRecord | null {
     if (!(error instanceof SyntaxError || error instanceof z.ZodError)) throw error;
   }
   const reason = 'the record cannot be read';
-  return { format: 1, ...name, reason, publicReason: null, at: new Date(0).toISOString(), revokedAt: null, archiver };
+  const at = new Date(0).toISOString();
+  return { format: 1, ...name, reason, publicReason: null, purge: false, at, revokedAt: null, archiver };
 }
 
 export function unreadable(source: string, why: string): StorageError {

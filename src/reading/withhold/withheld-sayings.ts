@@ -1,5 +1,5 @@
 import type { Catalog } from '../../catalog/catalog.ts';
-import { isRevocation, withheldPath } from '../../catalog/withheld-document.ts';
+import { isPurge, isRevocation, withheldPath } from '../../catalog/withheld-document.ts';
 import type { WithheldEntry } from '../../catalog/withheld-ledger.ts';
 import type { ContentName } from '../../core/blob/ids.ts';
 import type { BackendHandle } from '../../replication/backend-handle.ts';
@@ -41,7 +41,8 @@ export class WithheldSayings {
     return records
       .filter(({ revokedAt, archiver, ...name }) => revokedAt === null && !this.#isRevokedHere(name, archiver))
       .map(({ hashType, versionHash, archiver, reason, publicReason, at }) => {
-        return { hashType, versionHash, archiver, reason, publicReason, atMs: Date.parse(at), purge: false };
+        const purge = archiver === this.archiverId && this.#isToBePurged({ hashType, versionHash });
+        return { hashType, versionHash, archiver, reason, publicReason, atMs: Date.parse(at), purge };
       });
   }
 
@@ -78,11 +79,12 @@ export class WithheldSayings {
 
   /**
    * The latest record of another archiver counts; this archiver's own entries come from the catalog, not from a
-   * backend.
+   * backend. A new catalog may learn of a purge only after it learned of the take-down.
    */
   #isKnown(entry: WithheldEntry): boolean {
     const known = this.#catalog.withheld.find(entry).find(({ archiver }) => archiver === entry.archiver);
-    if (known === undefined || entry.archiver === this.archiverId) return known !== undefined;
+    if (known === undefined) return false;
+    if (entry.archiver === this.archiverId) return known.purge || !entry.purge;
     return known.reason === entry.reason && known.publicReason === entry.publicReason;
   }
 
@@ -93,6 +95,14 @@ export class WithheldSayings {
   #isRevokedHere(name: ContentName, archiver: string): boolean {
     if (archiver !== this.archiverId) return false;
     return isRevocation(this.#catalog.evidence.find(withheldPath(name)));
+  }
+
+  /**
+   * A purge is read from this archiver's own evidence alone, which a new catalog takes over from the data folder: a client
+   * that can write to one backend cannot have the bytes of all the others deleted.
+   */
+  #isToBePurged(name: ContentName): boolean {
+    return isPurge(this.#catalog.evidence.find(withheldPath(name)), name);
   }
 }
 

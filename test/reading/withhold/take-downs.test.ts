@@ -143,6 +143,29 @@ test('a new catalog that took the record of an own take-down over keeps it in fo
   expect(others.list().map(({ archiver, reason }) => [archiver, reason])).toEqual([[own, 'told to']]);
 });
 
+test('a purge that is still due is taken over into a new catalog from the own evidence, and from no backend alone', async () => {
+  const below = withheldPath(nameOf(BLOB));
+  const at = '2026-01-01T00:00:00.000Z';
+  const document = JSON.stringify({ format: 1, ...nameOf(BLOB), reason: 'told to', purge: true, at, revokedAt: null });
+  const bucket: WithheldRecordStore = {
+    id: 's3',
+    async *list() {
+      for (const archiver of ['aa', 'bb'])
+        yield { path: parseRecordPath(`audit/${archiver.repeat(8)}/${below}`), sizeBytes: 1 };
+    },
+    get: async () => Buffer.from(document),
+  };
+  const { takeDowns, reading, catalog, backend } = await scene([bucket]);
+  const purges = () => Object.fromEntries(takeDowns.list().map(({ archiver, purge }) => [archiver.slice(0, 2), purge]));
+  await reading.refresh(NEVER);
+  await takeDowns.purgeWhatIsLeft(NEVER);
+  expect([purges(), backend.blobs.size]).toEqual([{ aa: false, bb: false }, 1]);
+  catalog.losses.adoptEvidence([{ path: below, document }]);
+  await reading.refresh(NEVER);
+  await takeDowns.purgeWhatIsLeft(NEVER);
+  expect([purges(), backend.blobs.size]).toEqual([{ aa: true, bb: false }, 0]);
+});
+
 test('a reason that another archiver publishes later is published here too', async () => {
   const { versionHash } = BLOB;
   const path = parseRecordPath(`audit/${'bb'.repeat(8)}/withheld/keccak256/${versionHash}.json`);

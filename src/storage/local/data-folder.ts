@@ -7,7 +7,7 @@ import { type BlockHash, parseBlockHash } from '../../core/blob/ids.ts';
 import { isLocked, lockExclusively } from '../../core/sqlite/exclusive-lock.ts';
 import { StorageError, storageFault } from '../errors.ts';
 import { writeDurably } from './durable-file.ts';
-import { closeToOthers, OWNER_UMASK } from './owner-only.ts';
+import { closeToOthers, OWNER_UMASK, ownerShutOut } from './owner-only.ts';
 import { readRegularFile } from './regular-file.ts';
 
 export const LOCAL_MODES = ['keep', 'cache'] as const;
@@ -17,6 +17,8 @@ export type LocalMode = (typeof LOCAL_MODES)[number];
 const MARKER = 'holdfast.json';
 const ADDRESS = 'daemon.json';
 const LOCK = 'lock.sqlite';
+/** Files of which each archive has one at least, also while it is made again. */
+const OF_AN_ARCHIVE = [LOCK, MARKER, 'catalog.sqlite'];
 /** The largest size of a small file, which normally has hundreds of bytes. */
 const MAX_FILE_BYTES = 65_536;
 
@@ -65,6 +67,8 @@ export class DataFolder {
     try {
       process.umask(OWNER_UMASK);
       makeWritableFolder(path);
+      const owner = ownerShutOut(path, OF_AN_ARCHIVE);
+      if (owner !== null) throw ofAnotherUser(path, owner);
       const openToOthers = closeToOthers(path);
       return new DataFolder(path, lockExclusively(join(path, LOCK)), openToOthers);
     } catch (cause) {
@@ -234,6 +238,7 @@ function unusable(path: string, cause: unknown): StorageError {
   const { message, details } = fault;
   switch (fault.code) {
     case 'storage/not-a-folder':
+    case 'storage/unusable-folder':
       return fault;
     case 'storage/read-only':
     case 'storage/denied':
@@ -257,6 +262,15 @@ function notAFolder(path: string, file: string, cause: unknown): StorageError {
     retryable: false,
     hint: 'Set HOLDFAST_DATA_DIR to a folder; one that is not there yet is made.',
     cause,
+  });
+}
+
+function ofAnotherUser(path: string, owner: number): StorageError {
+  const message = `The data folder ${path} belongs to the user ${owner}, who could not open what root would leave there.`;
+  return new StorageError('storage/unusable-folder', message, {
+    details: { path, owner },
+    retryable: false,
+    hint: `Type the command as that user: \`sudo -u '#${owner}' holdfast …\`, or with \`systemd-run\` for the unit of systemd, as its comment shows. To let root go on, type \`chown -R root ${path}\` first.`,
   });
 }
 

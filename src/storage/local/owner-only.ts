@@ -1,4 +1,4 @@
-import { chmodSync, lstatSync, readdirSync } from 'node:fs';
+import { chmodSync, closeSync, fstatSync, lstatSync, openSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { codeOf } from '../../core/blob/errors.ts';
 
@@ -49,5 +49,27 @@ function namesIn(folder: string): string[] {
   } catch (error) {
     if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return [];
     throw error;
+  }
+}
+
+/**
+ * User who owns one of these files of the folder and could not open what this process, run by root, leaves there; null:
+ * there is none. A mount may give each new file to one user, as a network share does: a file is made to see whose it is.
+ */
+export function ownerShutOut(folder: string, files: readonly string[]): number | null {
+  if (process.geteuid?.() !== 0) return null;
+  const owners = files.map((name) => statSync(join(folder, name), { throwIfNoEntry: false })?.uid ?? 0);
+  const owner = owners.find((uid) => uid !== 0);
+  return owner === undefined || ownerOfNewFile(folder) !== 0 ? null : owner;
+}
+
+function ownerOfNewFile(folder: string): number {
+  const file = join(folder, `owner-of-new-file.${process.pid}`);
+  const descriptor = openSync(file, 'w', 0o600);
+  try {
+    return fstatSync(descriptor).uid;
+  } finally {
+    closeSync(descriptor);
+    rmSync(file, { force: true });
   }
 }

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, lstatSync, mkdirSync, readdirSync } from 'node:fs';
+import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { DataFolder } from '../../../src/storage/local/data-folder.ts';
@@ -11,6 +11,8 @@ import { temporaryFolder } from '../../temporary-folder.ts';
 
 /** Root alone can run a command as another user. */
 const testAsRoot = testWhere(process.getuid?.() === 0, 'this user is not root');
+
+const NOBODY = 65_534;
 
 /** A folder below one that everybody may enter, as `/var/lib` is; the process makes files for everybody. */
 function placeForAll(): string {
@@ -66,13 +68,39 @@ describe('the data folder', () => {
     expect(openTo(folder)).toEqual([]);
   });
 
+  testAsRoot('is refused to root where its archive belongs to another user, and nothing is left there', async () => {
+    const folder = placeForAll();
+    mkdirSync(folder);
+    chownSync(folder, NOBODY, NOBODY);
+    // An empty folder of another user is taken: no archive in it is shut out.
+    await (await DataFolder.claim(folder)).release();
+    await (await DataFolder.claim(folder)).release();
+    const refused = async () => {
+      const before = readdirSync(folder);
+      await expect(DataFolder.claim(folder)).rejects.toMatchObject({
+        code: 'storage/unusable-folder',
+        message: `The data folder ${folder} belongs to the user ${NOBODY}, who could not open what root would leave there.`,
+        hint: expect.stringContaining(`sudo -u '#${NOBODY}' holdfast`),
+      });
+      expect(readdirSync(folder)).toEqual(before);
+    };
+    // The catalog was moved away, to be made again.
+    chownSync(join(folder, 'lock.sqlite'), NOBODY, NOBODY);
+    await refused();
+    // The archive came out of a backup, which has no lock.
+    renameSync(join(folder, 'lock.sqlite'), join(folder, 'catalog.sqlite'));
+    await refused();
+    chownSync(join(folder, 'catalog.sqlite'), 0, 0);
+    await (await DataFolder.claim(folder)).release();
+  });
+
   testAsRoot('gives another user nothing to lock', async () => {
     const folder = placeForAll();
     await used(folder);
     // Also where he comes past the folder: the files themselves are closed.
     chmodSync(folder, 0o755);
     for (const name of ['lock.sqlite', 'catalog.sqlite', 'catalog.sqlite-shm']) {
-      const { status } = spawnSync('cat', [join(folder, name)], { uid: 65_534, gid: 65_534, stdio: 'ignore' });
+      const { status } = spawnSync('cat', [join(folder, name)], { uid: NOBODY, gid: NOBODY, stdio: 'ignore' });
       expect(status).not.toBe(0);
     }
   });

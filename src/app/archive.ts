@@ -380,7 +380,8 @@ export class Archive implements ArchiveView {
     const bytes = new ArchiveBytes(catalog, files, copiesHeld, custom.places, absence);
     this.reader = new ProvenReader(gate, held, bytes);
     const proofs = new OccurrenceProofs(catalog, stores);
-    this.exporting = { catalog, hasher, reader: this.reader, proofs, boundChain, chain, catalogRebuild, clock };
+    const folder = { path: store.properties.where, boundChain, reservedBytes: () => room.reservedBytes() };
+    this.exporting = { catalog, hasher, reader: this.reader, proofs, folder, chain, catalogRebuild, clock };
     this.#records = new ContentRecords(catalog, gate, absence, chain);
     const doubts = new Doubts(catalog, catalogRebuild, poller, chain);
     this.chainView = new ChainQuestions(

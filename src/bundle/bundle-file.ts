@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { type FileHandle, open, rename, stat } from 'node:fs/promises';
+import { type FileHandle, open, rename, stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { clauseOf, codeOf } from '../core/blob/errors.ts';
 import { syncFolder } from '../storage/local/durable-file.ts';
@@ -15,6 +15,12 @@ const BEGUN_FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW 
 /** Before a write, what comes in small pieces is gathered. */
 const GATHERED_BYTES = 1_048_576;
 
+/** Bytes that an archive leaves free on the volume of its data folder, so that its catalog goes on. */
+export interface VolumeReserve {
+  readonly path: string;
+  reservedBytes(): Promise<number>;
+}
+
 /**
  * The file of a bundle while it is written, under a name that says that it is not whole. What an earlier run left there is
  * compared section by section before more is written behind it.
@@ -22,6 +28,7 @@ const GATHERED_BYTES = 1_048_576;
 export class BundleFile implements BundlePlace, BundleTarget {
   readonly path: string;
   readonly #handle: FileHandle;
+  readonly #reserve: VolumeReserve;
   /** Size of what an earlier run left; null: it was looked through to its last right byte. */
   #begunBytes: number | null;
   #keptBytes = 0;
@@ -29,14 +36,15 @@ export class BundleFile implements BundlePlace, BundleTarget {
   #gathered: Uint8Array[] = [];
   #gatheredBytes = 0;
 
-  private constructor(path: string, handle: FileHandle, begunBytes: number) {
+  private constructor(path: string, handle: FileHandle, begunBytes: number, reserve: VolumeReserve) {
     this.path = path;
     this.#handle = handle;
+    this.#reserve = reserve;
     this.#begunBytes = begunBytes;
   }
 
   /** @throws BundleError `bundle/exists`, `bundle/unwritable` */
-  static async open(path: string): Promise<BundleFile> {
+  static async open(path: string, reserve: VolumeReserve): Promise<BundleFile> {
     if (await isThere(path)) throw exists(path);
     const begun = partOf(path);
     try {
@@ -44,7 +52,7 @@ export class BundleFile implements BundlePlace, BundleTarget {
       try {
         const found = await handle.stat();
         assertRegular(found, begun);
-        return new BundleFile(path, handle, found.size);
+        return new BundleFile(path, handle, found.size, reserve);
       } catch (cause) {
         await handle.close();
         throw cause;
@@ -63,7 +71,9 @@ export class BundleFile implements BundlePlace, BundleTarget {
     return this.#keptBytes;
   }
 
-  async begin(): Promise<BundleTarget> {
+  /** @throws BundleError `bundle/unwritable`, before a byte is written that the volume has no room for */
+  async begin(sizeBytes: number): Promise<BundleTarget> {
+    await this.#writing(() => this.#assertRoom(sizeBytes - (this.#begunBytes ?? 0)));
     return this;
   }
 
@@ -128,13 +138,26 @@ export class BundleFile implements BundlePlace, BundleTarget {
     const gathered = this.#gathered;
     this.#gathered = [];
     this.#gatheredBytes = 0;
+    if (gathered.length === 0) return;
     await this.#writing(async () => {
+      // Others write to this volume as well while a bundle is written, which can take hours.
+      await this.#assertRoom(gathered.reduce((sum, { length }) => sum + length, 0));
       for (let left = gathered; left.length > 0; ) {
         const { bytesWritten } = await this.#handle.writev(left, this.#at);
         this.#at += bytesWritten;
         left = behind(left, bytesWritten);
       }
     });
+  }
+
+  async #assertRoom(neededBytes: number): Promise<void> {
+    const path = partOf(this.path);
+    const folder = dirname(path);
+    const [volume, its, data] = await Promise.all([statfs(folder), stat(folder), stat(this.#reserve.path)]);
+    const reservedBytes = its.dev === data.dev ? await this.#reserve.reservedBytes() : 0;
+    const freeBytes = Math.max(0, volume.bavail * volume.bsize - reservedBytes);
+    // Some file systems do not say how large they are.
+    if (volume.blocks > 0 && neededBytes > freeBytes) throw noRoom(path, neededBytes, freeBytes);
   }
 
   async #writing(work: () => Promise<unknown>): Promise<void> {
@@ -171,7 +194,19 @@ async function isThere(path: string): Promise<boolean> {
   }
 }
 
+function noRoom(path: string, neededBytes: number, freeBytes: number): BundleError {
+  const needed = Math.ceil(neededBytes / 1_048_576).toLocaleString('en');
+  const free = Math.floor(freeBytes / 1_048_576).toLocaleString('en');
+  const message = `${path} cannot be written: it needs ${needed} MiB more, and the volume can give ${free} MiB.`;
+  return new BundleError('bundle/unwritable', message, {
+    details: { path, neededBytes, freeBytes },
+    retryable: true,
+    hint: `Name a place on another volume, give this one more room, or export fewer blocks. The archive keeps the room that its catalog needs. Delete ${path} to have its room back.`,
+  });
+}
+
 function unwritable(path: string, cause: unknown): BundleError {
+  if (cause instanceof BundleError) return cause;
   return new BundleError('bundle/unwritable', `${path} cannot be written: ${clauseOf(cause)}.`, {
     details: { path, systemCode: codeOf(cause) },
     retryable: true,

@@ -11,7 +11,7 @@ import { encodeOccurrenceRecord } from '../verify/occurrence-record.ts';
 import { verifyBlob } from '../verify/verified-blob.ts';
 import { type GivenBlob, type Reader, ROOM_IS_MADE } from '../view/archive-view.ts';
 import { BucketPlace } from './bucket-place.ts';
-import { BundleFile } from './bundle-file.ts';
+import { BundleFile, type VolumeReserve } from './bundle-file.ts';
 import type { BundlePlace, BundleTarget } from './bundle-target.ts';
 import { type CarBlock, carHeader, sectionHead } from './car-block.ts';
 import { BundleError } from './errors.ts';
@@ -31,8 +31,10 @@ export interface ExportModules {
   readonly hasher: BlobHasher;
   readonly reader: Reader;
   readonly proofs: Pick<OccurrenceProofs, 'recordOf'>;
-  /** The chain that the data folder is bound to; null: to none yet. */
-  readonly boundChain: () => Promise<BlockHash | null>;
+  readonly folder: VolumeReserve & {
+    /** The chain that the data folder is bound to; null: to none yet. */
+    boundChain(): Promise<BlockHash | null>;
+  };
   readonly chain: { readonly lacksHistory: boolean };
   readonly catalogRebuild: { readonly isDone: boolean };
   readonly clock: Clock;
@@ -73,7 +75,7 @@ export async function exportBundle(
   const recordText = (occurrence: BundledOccurrence, sizeBytes: number) =>
     textOf(occurrence, sizeBytes, modules, signal);
   const { catalog, hasher } = modules;
-  const place = await placeOf(named, range, signal);
+  const place = await placeOf(named, range, modules.folder, signal);
   try {
     const takenDown = takeDowns(catalog);
     const plan = await planBundle(range, catalog, hasher, recordText, (event) => rarely.tell(event), signal);
@@ -109,11 +111,12 @@ export async function exportBundle(
 async function placeOf(
   { file, folder, bucket }: Pick<ExportParameters, 'file' | 'folder' | 'bucket'>,
   { chain, from, to }: BundleRange,
+  reserve: VolumeReserve,
   signal: AbortSignal,
 ): Promise<BundlePlace> {
   const name = `holdfast-${chain.slice(0, 8)}-${from}-${to}.car`;
   if (bucket !== null) return await BucketPlace.open(bucket, name, signal);
-  return await BundleFile.open(file ?? join(folder ?? '.', name));
+  return await BundleFile.open(file ?? join(folder ?? '.', name), reserve);
 }
 
 type WrittenSection = PlannedSection | ({ readonly kind: 'node' } & CarBlock);
@@ -234,10 +237,10 @@ async function rangeOf(
   fromHeight: number | null,
   toHeight: number | null,
   finalHeight: number | null,
-  { catalog, boundChain, chain, catalogRebuild }: ExportModules,
+  { catalog, folder, chain, catalogRebuild }: ExportModules,
 ): Promise<BundleRange> {
   assertUpright(fromHeight, toHeight);
-  const genesis = await boundChain();
+  const genesis = await folder.boundChain();
   const { startHeight, lowestHeight } = catalog.chain.state;
   if (!catalogRebuild.isDone || chain.lacksHistory) throw notFinal('The catalog is being rebuilt.');
   if (genesis === null || startHeight === null) throw notFinal('No block has been walked yet.');

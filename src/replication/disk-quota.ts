@@ -181,6 +181,12 @@ export class DiskQuota {
     });
   }
 
+  /** Bytes of the volume that no other file may take: what the catalog needs, and blobs that are being written. */
+  async reservedBytes(): Promise<number> {
+    const { totalBytes } = await this.#options.disk();
+    return limitOf(RESERVE, totalBytes) + this.#underWayBytes;
+  }
+
   /** Something that was not counted was deleted: the disk has more room than it had. */
   freed(): void {
     this.#lookedMs = Number.NEGATIVE_INFINITY;

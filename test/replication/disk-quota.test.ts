@@ -159,3 +159,18 @@ test('a blob that cannot be deleted keeps none of the others, and stays counted'
   // The next claim has its turn.
   expect(await replication.room.claim(500, NEVER)).toBe(true);
 });
+
+test('other files leave the reserve of the catalog free, and room for the blobs that are being written', async () => {
+  const MIB = 1_048_576;
+  const { replication } = await replicationScene({
+    backends: [],
+    mode: 'keep',
+    disk: async () => ({ freeBytes: 100 * MIB, totalBytes: 100 * MIB }),
+  });
+  const { room } = replication;
+  expect(await room.reservedBytes()).toBe(40 * MIB);
+  await room.claim(MIB, NEVER);
+  expect(await room.reservedBytes()).toBe(41 * MIB);
+  room.settle(MIB);
+  expect(await room.reservedBytes()).toBe(40 * MIB);
+});

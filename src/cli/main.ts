@@ -12,6 +12,7 @@ if (Number(process.versions.node.split('.')[0]) < OLDEST_NODE_MAJOR) {
 // Loaded only now: an older Node fails in the midst of it, with a stack for an answer.
 const { weighOutsideMemory } = await import('./outside-memory.ts');
 const { collectWhenIdle } = await import('./idle-memory.ts');
+const { endOnOutputErrors } = await import('./output-errors.ts');
 const { runCli } = await import('./run-cli.ts');
 
 /** A terminal, npm and the launcher may each pass the same key press on: repeats within this time are one. */
@@ -44,11 +45,8 @@ async function runHere(): Promise<ExitCode> {
     process.channel.unref();
     process.once('disconnect', () => stopping.abort('SIGTERM'));
   }
-  // A reader that left early (`| head`) is not an error of Holdfast.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(EXIT.failed);
-    throw error;
-  });
+  // Only a daemon reads its configuration again.
+  endOnOutputErrors(process, () => reloads.length > 0, process.exit);
 
   return await runCli(process.argv.slice(2), {
     stdout: process.stdout,

@@ -3,6 +3,7 @@ import { codeOf } from '../core/blob/errors.ts';
 import { withinMemory } from '../core/memory-share.ts';
 import type { Answer } from './answer.ts';
 import { AnswerBudget, type BudgetShare } from './answer-budget.ts';
+import { PROOF_PATH } from './chain.ts';
 import { ClientLimits, clientOf } from './client-limits.ts';
 import { DEFAULT_HTTP_LIMITS, type HttpOptions } from './config.ts';
 import { FairTurns } from './fair-turns.ts';
@@ -128,6 +129,7 @@ function sayPublicly(app: FastifyInstance, { words = ALL_WORDS, adminTokens }: H
     const isJson = /^application\/(problem\+)?json/.test(String(reply.getHeader('content-type')));
     const isShown =
       !isJson ||
+      (request.routeOptions.url === PROOF_PATH && reply.statusCode === 200) ||
       UNCHANGED_PATHS.has(request.routeOptions.url) ||
       !Buffer.isBuffer(payload) ||
       payload.length > MAX_WORDED_BYTES;

@@ -52,6 +52,8 @@ const CHAIN_PROBLEMS: readonly ProblemCode[] = [
   'chain/conflict',
   'chain/rebuilding',
 ];
+/** The path of proofs, whose records name no place. */
+export const PROOF_PATH = '/v1/blobs/:versionHash/proof';
 /** Sixteen records; a raw transaction can be as large as a block, and nearly all have a few hundred bytes. */
 const PROOF_WEIGHT_BYTES = 8 * 1_048_576;
 
@@ -122,7 +124,7 @@ export function chainRoutes(view: ArchiveView, chain: ChainView): Route[] {
 /** Proofs, wherever they lie. */
 export function proofRoute(view: Pick<ArchiveView, 'record'>, chain: Pick<ChainView, 'proofs'>): Route {
   return defineRoute({
-    path: '/v1/blobs/:versionHash/proof',
+    path: PROOF_PATH,
     says: 'Occurrence records of the first final occurrences: header, transaction and Merkle proof, checkable offline.',
     answers: [{ mediaType: 'application/json', schema: z.object({ records: z.array(PROOF) }) }],
     problems: ['chain/not-final', 'chain/store-fault', 'chain/not-walked', 'blob/lost', ...LOOKUP_PROBLEMS],

@@ -13,9 +13,12 @@ export const ALL_WORDS: PublicWords = (text) => text;
 
 /** The name of a place that is not configured, such as the other end of a redirect. */
 const ELSEWHERE = 'an address';
-/** Quotation marks and brackets end an address, in prose and in JSON. */
-const URLS = /\b[a-z][a-z0-9+.-]*:\/\/[^\s"'<>()\\]+/gi;
-const IP_ADDRESSES = /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|\[?[0-9a-f:]*::[0-9a-f:.]+\]?(?::\d+)?/gi;
+/**
+ * Quotation marks and brackets end an address, in prose and in JSON. A scheme and an IPv6 address begin where a run of their
+ * characters does: from within the run, a long text of hex digits would be read once for each of them.
+ */
+const URLS = /(?<![a-z0-9+.-])[a-z0-9+.-]+:\/\/[^\s"'<>()\\]+/gi;
+const IP_ADDRESSES = /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|(?:\[|(?<![0-9a-f:]))[0-9a-f:]*::[0-9a-f:.]+\]?(?::\d+)?/gi;
 /** AWS names the account, the user and the bucket so, in what it says of a refusal. */
 const RESOURCE_NAMES = /\barn:[a-z-]+:[^\s"'<>()\\,]+/g;
 /** Node names both sides so, where a certificate is another host's. */

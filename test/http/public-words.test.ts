@@ -49,8 +49,29 @@ describe('public words', () => {
     ['/data/blobs/ab cannot be read', 'the data folder/blobs/ab cannot be read'],
     ['see /v1/transactions/ab/data or /database', 'see /v1/transactions/ab/data or /database'],
     ['5 h 40 min at 12:30:00, version 0.1.0', '5 h 40 min at 12:30:00, version 0.1.0'],
+    ['connect [fe80::1]:443, a[::1], [::1]:80 and x::1', 'connect an address, aan address, an address and xan address'],
+    ['a:::1 12:30: and ::ffff:10.9.9.9.', 'an address 12:30: and an address'],
+    ['1.http://rogue.internal x-http://a.b/c', 'an address an address'],
   ])('%s', (text, said) => {
     expect(words(text)).toBe(said);
+  });
+
+  // Quadratic work takes minutes at this length, far more than a test may. Linear work takes milliseconds.
+  test.each(['a', '0', ':', '.', '[', '[a', 'a-', 'a.', '1.', '::z', 'arn:', 'arn:a', 'dial tcp ', 'DNS:', 'CN: '])(
+    'reads a long text of %j once',
+    (piece) => {
+      const text = piece.repeat(2 ** 19 / piece.length);
+      expect(words(`${text} ${NODE}`)).toMatch(/ node-1$/);
+    },
+    30_000,
+  );
+
+  test('reads a long text once that looks like the beginning of an address', () => {
+    for (const begin of ['http', '[', 'arn:', 'dial tcp ', '10.9.9.9:', 'DNS:', '/data']) {
+      for (const piece of ['a', '1', ':', '.', '-']) {
+        expect(words(`${begin}${piece.repeat(2 ** 18)} "${NODE}`)).toMatch(/ "node-1$/);
+      }
+    }
   });
 });
 
@@ -126,6 +147,22 @@ describe('an answer to the public', () => {
       expect(id).toBe(call.id);
       expect(JSON.stringify(answered)).not.toMatch(SECRET);
     }
+  });
+
+  test('proofs are not read for places, and a refusal of proofs is', async () => {
+    const read: string[] = [];
+    const reading = (text: string) => {
+      read.push(text);
+      return words(text);
+    };
+    const { inject, view, chain } = troubled({ words: reading });
+    chain.proofs = async () => ({ kind: 'found', records: [] });
+    expect((await inject(`/v1/blobs/${BLOB.versionHash}/proof`)).json()).toEqual({ records: [] });
+    expect(read).toEqual([]);
+    view.record = async () => ({ kind: 'unavailable', reason: 'store-fault', message: MESSAGE, retryAfterSeconds: 1 });
+    chain.proofs = async () => ({ kind: 'absent' });
+    const { statusCode, body } = await inject(`/v1/blobs/${BLOB.versionHash}/proof`);
+    expect([statusCode, SECRET.test(body)]).toEqual([503, false]);
   });
 
   test('says node and backends by name', async () => {

@@ -25,6 +25,7 @@ const TIMEOUT_MS = 30_000;
 /** A page of occurrences, and what is known of each backend. */
 const RECORD_BYTES = 4 * 1_048_576;
 const PROOF_BYTES = 16 * 1_048_576;
+const HEALTH_BYTES = 65_536;
 const PROBLEM = z.looseObject({
   code: z.string(),
   recordedAt: z.string().optional(),
@@ -83,6 +84,12 @@ export class ArchiverUpstream {
       message: 'The archiver gave no records.',
       retryAfterSeconds: 10,
     };
+  }
+
+  /** Learns whether the archiver answers. 5xx comes from a balancer before it: an archiver that lives says 200 here. */
+  async look(signal: AbortSignal): Promise<void> {
+    const answered = await this.#get('/healthz', HEALTH_BYTES, signal).catch(() => null);
+    this.isAway = answered === null || answered.status === 0 || answered.status >= 500;
   }
 
   /** A claim, which no proof goes with. `after`: the page of its occurrences. */

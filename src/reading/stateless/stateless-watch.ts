@@ -16,17 +16,17 @@ const FIRST_LOOK_MS = 3_000;
 /** A name without content, to see whether a store without a marker answers at all. */
 const NOBODY = { hashType: 'keccak256', versionHash: parseVersionHash('0'.repeat(64)) } as const;
 
-/** Whether the backends answer, belong to one chain, and what they withhold: asked again and again. */
+/** Whether the backends and the archiver answer, and what the backends withhold: asked again and again. */
 export class StatelessWatch {
   readonly #sites: readonly BackendHandle[];
   readonly #withheld: WithheldNames;
-  readonly #archiver: ArchiverUpstream | null;
+  readonly #archiver: Pick<ArchiverUpstream, 'isAway' | 'look'> | null;
   readonly #conditions: ConditionBoard;
 
   constructor(
     sites: readonly BackendHandle[],
     withheld: WithheldNames,
-    archiver: ArchiverUpstream | null,
+    archiver: Pick<ArchiverUpstream, 'isAway' | 'look'> | null,
     conditions: ConditionBoard,
   ) {
     this.#sites = sites;
@@ -75,6 +75,7 @@ export class StatelessWatch {
   async look(signal: AbortSignal): Promise<void> {
     const sites = this.#sites;
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(ASK_MS)]);
+    const looked = this.#archiver?.look(deadline);
     // Side by side: one backend that is silent until the deadline keeps no other from saying what it withholds.
     const [asked] = await Promise.all([
       Promise.all(sites.map((site) => this.#ask(site, deadline))),
@@ -90,6 +91,9 @@ export class StatelessWatch {
       else this.#conditions.set(`backend:${id}`, null);
     }
     this.#compareChains(asked);
+    // A silent archiver holds up nothing of the above.
+    await looked;
+    if (signal.aborted) return;
     this.#conditions.set(
       'node',
       this.#archiver?.isAway === true

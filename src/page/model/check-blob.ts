@@ -68,6 +68,9 @@ function checkBytes(name: NamedHash, bytes: Uint8Array): { step: CheckStep; hash
   return { step: { outcome: 'not-verified', title: 'Bytes', says }, hashType: null };
 }
 
+/** Occurrences of a blob that an archive has records of. */
+const MAX_PROOFS = 16;
+
 interface ProofTarget {
   readonly name: { readonly hashType: HashType; readonly versionHash: string };
   readonly txid: TxId | null;
@@ -92,9 +95,7 @@ function checkProofs({ name, txid, record }: ProofTarget, bytes: Uint8Array, ans
     return checkProof(bytes, proof);
   });
   const proven = new Set<string>(records.map((one) => one.txid));
-  if (txid !== null && !proven.has(txid)) {
-    steps.push(notVerified('Inclusion', `The archive gave no proof of the transaction ${txid}.`));
-  }
+  if (txid !== null && !proven.has(txid)) steps.push(withoutProof(txid, record, proven.size));
   const unproven = finalTransactions(record).filter((one) => one !== txid && !proven.has(one));
   if (unproven.length > 0) {
     const says = `The archive calls ${counted(unproven.length, 'more occurrence')} final, and gave no proof of ${unproven.length === 1 ? 'it' : 'them'}.`;
@@ -125,6 +126,23 @@ function judgeOnAnyNetwork(proof: OccurrenceRecord): { work: WorkVerdict; isMain
     if (work.kind === 'enough' || work.kind === 'unbound') return { work, isMain: name === 'main' };
   }
   return { work: judgeWork(proof), isMain: true };
+}
+
+/**
+ * An archive proves final occurrences alone, and the first sixteen of them. What it says of another transaction cannot be
+ * checked, so that the look-up is pending at best.
+ */
+function withoutProof(txid: TxId, record: Found['record'], proven: number): CheckStep {
+  const says = `The archive gave no proof of the transaction ${txid}`;
+  const listed = record?.occurrences.find((one) => one.txid === txid);
+  if (listed?.state === 'mined' || listed?.state === 'unconfirmed') {
+    return { outcome: 'pending', title: 'Inclusion', says: `${says}, which it does not call final yet.` };
+  }
+  if (listed === undefined && proven >= MAX_PROOFS && record?.hasMoreOccurrences === true) {
+    const only = `An archive proves the first ${MAX_PROOFS} occurrences of a blob, and this one has more.`;
+    return { outcome: 'pending', title: 'Inclusion', says: `${says}. ${only}` };
+  }
+  return notVerified('Inclusion', `${says}.`);
 }
 
 /** An archive keeps occurrence records of the first sixteen occurrences, which are those of the first page. */

@@ -52,7 +52,7 @@ CREATE TABLE content (
 ) STRICT, WITHOUT ROWID;
 
 -- Blobs that are durable here, and not yet on as many backends as are required: an alarm counts them by age.
-CREATE INDEX content_unstored ON content (median_time_seconds) WHERE state = 1;
+CREATE INDEX content_unstored ON content (median_time_seconds, unmined) WHERE state = 1;
 CREATE INDEX content_unmined ON content (median_time_seconds) WHERE unmined = 1;
 
 CREATE TABLE backend (

@@ -20,6 +20,7 @@ import { OccurrenceProofs } from '../chain/occurrence-proofs.ts';
 import { OutageWatch } from '../chain/outage-watch.ts';
 import type { ContentName, NamedHash } from '../core/blob/ids.ts';
 import { deadlineOf } from '../core/blob/limits.ts';
+import type { Condition } from '../core/conditions/condition.ts';
 import type { ConditionBoard, Standing } from '../core/conditions/condition-board.ts';
 import { eachOnce } from '../core/conditions/condition-severity.ts';
 import { Notifier } from '../core/notifier.ts';
@@ -102,6 +103,7 @@ import type { BlobHasher } from '../verify/hasher.ts';
 import type { Namer, RehashRule, Verifier } from '../verify/verified-blob.ts';
 import { Activity } from '../view/activity.ts';
 import type {
+  ArchiveIdentity,
   ArchiveStatus,
   ArchiveView,
   ListingPage,
@@ -504,16 +506,17 @@ export class Archive implements ArchiveView {
 
   status(): ArchiveStatus {
     const { catalog, conditions } = this.#modules;
-    const { tip, genesis, sweptMs, entries } = this.#poller.state;
+    const { tip, sweptMs, entries } = this.#poller.state;
+    const { version, genesis, network } = this.identity();
     const queue = catalog.queueSummary();
     const slack = tip === null || queue.earliest === null ? null : deadlineOf(queue.earliest) - tip.medianTimeSeconds;
     return {
-      version: this.#options.version,
+      version,
       emulated: this.#options.emulated,
       node: nodeStatus(this.#nodes.name, this.#poller.state, this.#calls, conditions.has('node')),
       chain: {
         genesis,
-        network: tip?.network ?? null,
+        network,
         ...this.#chain.status,
         evidence: this.#evidence.status,
         outage: this.#outages.report,
@@ -531,8 +534,17 @@ export class Archive implements ArchiveView {
       attested: this.attestor.summary,
       withheld: this.withheldReading.status,
       smallestSlackSeconds: slack,
-      conditions: eachOnce(this.standing().map(({ subject: _, ...condition }) => condition)),
+      conditions: this.conditions(),
     };
+  }
+
+  conditions(): readonly Condition[] {
+    return eachOnce(this.standing().map(({ subject: _, ...condition }) => condition));
+  }
+
+  identity(): ArchiveIdentity {
+    const { tip, genesis } = this.#poller.state;
+    return { version: this.#options.version, genesis, network: tip?.network ?? null };
   }
 
   /** Conditions that hold now with their subjects, the most severe first. */

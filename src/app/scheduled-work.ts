@@ -64,7 +64,7 @@ export function scheduledWork(
       ? null
       : new Heartbeat(
           { url: settings.heartbeatUrl, everyMs: settings.heartbeatSeconds * 1_000 },
-          () => archive.status().conditions.every(({ blocksReadiness }) => !blocksReadiness),
+          () => archive.conditions().every(({ blocksReadiness }) => !blocksReadiness),
           (failure) => reports.heartbeatTold(failure),
           sleep,
         );

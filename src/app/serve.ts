@@ -105,6 +105,7 @@ export async function startReader({ settings, version, log }: ReaderOptions): Pr
         })),
         conditions: conditions.all(),
       }),
+      conditions: () => conditions.all(),
     };
     const words = publicWords([
       ...backendPlaces(settings),

@@ -53,6 +53,9 @@ const revokedRow = row.extend({ revoked_ms: z.number(), revoked_because: z.enum(
 const NAMED_OCCURRENCES = 16;
 /** Losses that one commit revokes: very many may turn up at a time. */
 const REVOKED_AT_ONCE = 256;
+/** Read from the index alone: with another number of required replicas, a million contents can be unstored. */
+export const UNSTORED =
+  'content INDEXED BY content_unstored WHERE state = 1 AND unmined = 0 AND median_time_seconds < @until';
 
 /** Late and lost content. It is never a cache of an answer: a loss is evidence, and the bytes revoke it. */
 export class LossLedger {
@@ -71,6 +74,7 @@ export class LossLedger {
   readonly #forget: Database.Statement;
   readonly #unspooled: Database.Statement;
   readonly #unstored: Database.Statement;
+  readonly #unstoredUpTo: Database.Statement;
 
   constructor(
     tables: Tables,
@@ -107,9 +111,8 @@ export class LossLedger {
         `SELECT SUM(count) FROM (${ofMined('COUNT(*) AS count', 'median_time_seconds BETWEEN @since AND @until')})`,
       )
       .pluck();
-    this.#unstored = database
-      .prepare('SELECT COUNT(*) FROM content WHERE state = 1 AND unmined = 0 AND median_time_seconds < ?')
-      .pluck();
+    this.#unstored = database.prepare(`SELECT COUNT(*) FROM ${UNSTORED}`).pluck();
+    this.#unstoredUpTo = database.prepare(`SELECT COUNT(*) FROM (SELECT 1 FROM ${UNSTORED} LIMIT @most)`).pluck();
   }
 
   /** On chain, not here, not kept as a custom commitment, and its deadline is over: oldest first; `after`: behind this one. */
@@ -236,8 +239,22 @@ export class LossLedger {
   lateness(sinceSeconds: number, untilSeconds: number): Lateness {
     return this.#tables.reading('count what is late', () => ({
       unspooled: number.parse(this.#unspooled.get({ since: sinceSeconds, until: untilSeconds })),
-      unstored: number.parse(this.#unstored.get(untilSeconds)),
+      unstored: number.parse(this.#unstored.get({ until: untilSeconds })),
     }));
+  }
+
+  /** The part of `lateness` that is not here. */
+  unspooled(sinceSeconds: number, untilSeconds: number): number {
+    return this.#tables.reading('count what is late', () =>
+      number.parse(this.#unspooled.get({ since: sinceSeconds, until: untilSeconds })),
+    );
+  }
+
+  /** The part of `lateness` that is durable here alone, counted no further than `most`. */
+  unstored(untilSeconds: number, most: number): number {
+    return this.#tables.reading('count what is late', () =>
+      number.parse(this.#unstoredUpTo.get({ until: untilSeconds, most })),
+    );
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import type { ConditionBoard } from '../core/conditions/condition-board.ts';
-import type { Poller } from '../ingest/poller.ts';
+import type { ChainTip } from '../node/blob-node.ts';
 
 /** Percentage of the window after which a blob that is on chain and not durable here is at risk. */
 export const FIRST_ALARM_PERCENT = 50;
@@ -15,21 +15,28 @@ export function isAtRisk(seconds: number, nowSeconds: number): boolean {
 
 /** Counts the blobs on chain that are at risk and that the node may still have. */
 export function countAtRisk({ losses }: Pick<Catalog, 'losses'>, nowSeconds: number): number {
-  return losses.lateness(nowSeconds - RETENTION_SECONDS, nowSeconds - AT_RISK_SECONDS).unspooled;
+  return losses.unspooled(nowSeconds - RETENTION_SECONDS, nowSeconds - AT_RISK_SECONDS);
 }
 
 /** Percentages of the window after which a missing blob raises a condition. */
 const ALARM_PERCENT = [90, 75, FIRST_ALARM_PERCENT] as const;
+/** Up to here unstored blobs are counted: a change of the required replicas can unstore a million. */
+const MAX_COUNTED = 10_000;
+
+/** The node's newest block, whose clock tells what is late. */
+interface TipSource {
+  readonly state: { readonly tip: Pick<ChainTip, 'medianTimeSeconds'> | null };
+}
 
 /** Raises conditions by the chain's own clock, so that a wrong clock here or at the node cannot hide them. */
 export class DeadlineWatch {
   readonly #catalog: Catalog;
-  readonly #poller: Poller;
+  readonly #poller: TipSource;
   readonly #conditions: ConditionBoard;
   readonly #silentBlocks: number;
 
   /** @param silentBlocks blocks without a blob before a condition is raised; 0: never */
-  constructor(catalog: Catalog, poller: Poller, conditions: ConditionBoard, silentBlocks: number) {
+  constructor(catalog: Catalog, poller: TipSource, conditions: ConditionBoard, silentBlocks: number) {
     this.#silentBlocks = silentBlocks;
     this.#catalog = catalog;
     this.#poller = poller;
@@ -45,7 +52,8 @@ export class DeadlineWatch {
   }
 
   #tellUnspooled(nowSeconds: number): void {
-    const late = this.#atWorst(nowSeconds, (lateness) => lateness.unspooled);
+    const { losses } = this.#catalog;
+    const late = atWorst(nowSeconds, (until) => losses.unspooled(nowSeconds - RETENTION_SECONDS, until));
     this.#conditions.set(
       'chain:late',
       late && {
@@ -58,25 +66,16 @@ export class DeadlineWatch {
   }
 
   #tellUnstored(nowSeconds: number): void {
-    const late = this.#atWorst(nowSeconds, (lateness) => lateness.unstored);
+    const late = atWorst(nowSeconds, (until) => this.#catalog.losses.unstored(until, MAX_COUNTED));
     this.#conditions.set(
       'chain:unstored',
       late && {
         code: `chain/unstored-${late.percent}`,
-        message: `${late.count} blobs are durable here, but not proven on enough backends, and ${late.percent} % of their window is over.`,
+        message: `${late.count.toLocaleString('en')}${late.count < MAX_COUNTED ? '' : ' or more'} blobs are durable here, but not proven on enough backends, and ${late.percent} % of their window is over.`,
         hint: 'Look at the backends: until they hold these, the only copy is on this machine.',
         blocksReadiness: false,
       },
     );
-  }
-
-  #atWorst(nowSeconds: number, count: (lateness: { unspooled: number; unstored: number }) => number) {
-    const oldest = nowSeconds - RETENTION_SECONDS;
-    for (const percent of ALARM_PERCENT) {
-      const late = count(this.#catalog.losses.lateness(oldest, nowSeconds - (RETENTION_SECONDS * percent) / 100));
-      if (late > 0) return { percent, count: late };
-    }
-    return null;
   }
 
   #tellSilence(): void {
@@ -96,4 +95,13 @@ export class DeadlineWatch {
           },
     );
   }
+}
+
+/** The highest percentage of the window by which some blob is late, and the number of such blobs. */
+function atWorst(nowSeconds: number, countUntil: (seconds: number) => number) {
+  for (const percent of ALARM_PERCENT) {
+    const count = countUntil(nowSeconds - (RETENTION_SECONDS * percent) / 100);
+    if (count > 0) return { percent, count };
+  }
+  return null;
 }

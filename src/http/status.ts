@@ -8,6 +8,8 @@ import { defineRoute, type Route } from './route.ts';
 
 export interface StatusView {
   status(): { readonly version: string; readonly conditions: readonly Condition[] };
+  /** The conditions of the status. */
+  conditions(): readonly Condition[];
 }
 
 /** The routes of the archive's state: for people, for supervisors, for balancers. */
@@ -45,7 +47,7 @@ export function statusRoutes(view: StatusView, clock: Pick<Clock, 'wallMs'>): Ro
       parameters: NOTHING,
       query: NOTHING,
       answer() {
-        const { conditions } = view.status();
+        const conditions = view.conditions();
         const blocking = conditions.filter((condition) => condition.blocksReadiness);
         if (blocking.length === 0) return jsonAnswer({ ready: true, conditions: conditions.map(conditionOnWire) });
         return problemAnswer('http/not-ready', blocking.map(({ message }) => message).join(' '), {

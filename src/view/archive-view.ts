@@ -366,6 +366,13 @@ export interface Reader {
   open(name: CustomName, asking: Asking): Promise<GivenCustom | NotGiven>;
 }
 
+/** The program, and the chain as the node names it; null before a node has answered. */
+export interface ArchiveIdentity {
+  readonly version: string;
+  readonly genesis: BlockHash | null;
+  readonly network: string | null;
+}
+
 /** Queries of the room `http` to the archive. */
 export interface ArchiveView {
   readonly reader: Reader;
@@ -373,5 +380,9 @@ export interface ArchiveView {
   record(name: NamedHash, signal: AbortSignal, occurrencesAfter?: string): Promise<RecordLookup>;
   /** Throws `ArchiveError` `archive/bad-cursor` when `after` was not given out by a listing. */
   list(query: ListingQuery): ListingPage;
+  /** Reads the catalog. `conditions` and `identity` do not, and may be asked many times a second. */
   status(): ArchiveStatus;
+  /** The conditions of the status. */
+  conditions(): readonly Condition[];
+  identity(): ArchiveIdentity;
 }

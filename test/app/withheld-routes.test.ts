@@ -172,6 +172,7 @@ test('no route of a reader without a catalog gives them either', async () => {
     proofs: stateless.proofs.bind(stateless),
     record: stateless.record.bind(stateless),
     status: () => ({ version: '1', conditions: [] }),
+    conditions: () => [],
   };
   const options = { ...testOptions(), metrics: metrics(), page: PAGE };
   const { fastify } = createHttpApp(readerRoutes(view, options), options);

@@ -197,6 +197,7 @@ describe('a reader without a catalog refuses calls with an error', () => {
       proofs: chain.proofs.bind(chain),
       record: async () => null,
       status: () => ({ version: '1', conditions: [] }),
+      conditions: () => [],
     };
     const options = { ...testOptions({ drainMs: 50 }), ...given };
     const server = await createHttpServer(readerRoutes(parts, options), options);

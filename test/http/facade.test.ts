@@ -3,6 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { CatalogError } from '../../src/catalog/errors.ts';
 import { createClient, getBestBlockHash, getBlob, getBlobInfo, getBlockCount, listBlobs } from '../../src/client.ts';
+import { parseBlockHash } from '../../src/core/blob/ids.ts';
 import { createBlobNode } from '../../src/node/index.ts';
 import { blobOf, bytesOf, FakeArchiveView } from './fake-archive-view.ts';
 import { chainUnavailable, FakeChainView, TIP_HEIGHT } from './fake-chain-view.ts';
@@ -193,6 +194,18 @@ test('members of the tip that only a node knows are told as the node tells them,
   expect(alone.blocks).toBe(TIP_HEIGHT);
   expect(Object.keys(alone).filter((name) => /^(difficulty|chainwork|size_on_disk)$/.test(name))).toEqual([]);
 });
+
+test.each([['getblockhash', 0], ['getblockchaininfo'], ['getnetworkinfo']])(
+  '%s does not read the whole status',
+  async (method, ...params) => {
+    const { inject, view } = archive();
+    view.status = () => {
+      throw new Error('The whole status was read.');
+    };
+    view.identity = () => ({ version: '1', genesis: parseBlockHash('00'.repeat(32)), network: 'regtest' });
+    expect((await rpc(inject, method, ...params)).error).toBeNull();
+  },
+);
 
 describe('while the walk is behind', () => {
   test.each(['getblockcount', 'getbestblockhash', 'getblockchaininfo', 'listnevmblobdata'])(

@@ -2,6 +2,7 @@ import { ArchiveError } from '../../src/core/archive-errors.ts';
 import { encodeHex } from '../../src/core/blob/hex.ts';
 import { type HashType, type NamedHash, parseVersionHash } from '../../src/core/blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../../src/core/blob/limits.ts';
+import type { Condition } from '../../src/core/conditions/condition.ts';
 import { type Clock, SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { BlobCache } from '../../src/reading/blob-cache.ts';
 import type { Gate } from '../../src/reading/gate.ts';
@@ -9,6 +10,7 @@ import { type BlobFinder, type BlobLookup, type CustomLookup, ProvenReader } fro
 import { hashWith } from '../../src/verify/hasher.ts';
 import { type VerifiedBlob, verifyBlob } from '../../src/verify/verified-blob.ts';
 import type {
+  ArchiveIdentity,
   ArchiveStatus,
   ArchiveView,
   Asking,
@@ -195,5 +197,14 @@ export class FakeArchiveView implements ArchiveView, BlobFinder, Gate {
 
   status(): ArchiveStatus {
     return this.now();
+  }
+
+  conditions(): readonly Condition[] {
+    return this.now().conditions;
+  }
+
+  identity(): ArchiveIdentity {
+    const { version, chain } = this.now();
+    return { version, genesis: chain.genesis, network: chain.network };
   }
 }

@@ -250,6 +250,7 @@ describe('every answer is as the description says', () => {
       proofs: chain.proofs.bind(chain),
       record,
       status: () => ({ version: '1', conditions: [] }),
+      conditions: () => [],
     };
     const options = { ...testOptions(), page: { files: async () => PAGE } };
     const { fastify } = createHttpApp(readerRoutes(reader, options), options);

@@ -43,6 +43,14 @@ describe('readiness', () => {
     expect(answer.json()).toEqual({ ready: true, conditions: [told] });
   });
 
+  test('reads the conditions alone', async () => {
+    const { inject, view } = archive(WORTH_TELLING);
+    view.status = () => {
+      throw new Error('The whole status was read.');
+    };
+    expect((await inject('/readyz')).json()).toMatchObject({ ready: true });
+  });
+
   test('is refused with what blocks it, what to do, and since when', async () => {
     const { inject } = archive(WORTH_TELLING, BLOCKING);
     const { blocksReadiness: _, ...told } = BLOCKING;

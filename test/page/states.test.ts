@@ -248,6 +248,7 @@ describeInBrowser('the view of an operator', () => {
       proofs: async () => noProof,
       record: async () => null,
       status: () => ({ version: '0.1.0', conditions: [CONDITION] }),
+      conditions: () => [CONDITION],
     };
     const options = { ...testOptions(), page: PAGE };
     const server = await createHttpServer(readerRoutes(reader, options), options);

@@ -16,7 +16,7 @@ export function bestBlockHash(chain: ChainView): string {
 export function blockHash(view: ArchiveView, chain: ChainView, height: number): string {
   const tip = tipOf(chain);
   if (height < 0 || height > tip.height) throw new RpcError('invalidParameter', 'Block height out of range');
-  const { genesis } = view.status().chain;
+  const { genesis } = view.identity();
   if (height === 0 && genesis !== null) return genesis;
   const lookup = chain.block(height);
   if (lookup.kind === 'found') return lookup.block.hash;
@@ -77,7 +77,7 @@ export function chainLocks(chain: ChainView): object {
 /** The same: as the walk found it, and the tip's members while a node can be asked. Of disk space it says nothing. */
 export async function blockchainInfo(view: ArchiveView, chain: ChainView, signal: AbortSignal): Promise<object> {
   const tip = tipOf(chain);
-  const { network } = view.status().chain;
+  const { network } = view.identity();
   if (network === null) throw rpcFault('No node has said yet which chain this is', 5);
   const { difficulty, chainwork } = (await chain.headerMembers(tip.hash, signal)) ?? {};
   return {
@@ -102,7 +102,7 @@ const RELEASES: Readonly<Record<FacadeDialect, number>> = { svc: 40_400, 'syscoi
 export function networkInfo(view: ArchiveView, dialect: FacadeDialect): object {
   return {
     version: RELEASES[dialect],
-    subversion: `/holdfast:${view.status().version}/`,
+    subversion: `/holdfast:${view.identity().version}/`,
     protocolversion: 70_017,
     localservices: '0000000000000000',
     localservicesnames: [],

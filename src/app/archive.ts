@@ -386,12 +386,13 @@ export class Archive implements ArchiveView {
     this.exporting = { catalog, hasher, reader: this.reader, proofs, folder, chain, catalogRebuild, clock };
     this.#records = new ContentRecords(catalog, gate, absence, chain);
     const doubts = new Doubts(catalog, catalogRebuild, poller, chain);
+    const headers = new NodeHeaders(node);
     this.chainView = new ChainQuestions(
-      new Places(catalog, chain, doubts, new TransactionLists(poller, lists)),
+      new Places(catalog, chain, doubts, new TransactionLists(poller, lists), headers),
       new Safety(catalog, gate, chain, doubts, new LastSavedBlock(catalog, clock)),
       new FinalProofs(catalog, gate, chain, proofs),
       new WindowEntries(catalog, doubts, clock),
-      new NodeHeaders(node),
+      headers,
     );
     this.windowView = new WindowPictures(catalog, chain, nowMs);
     const inventories = new Inventories(catalog, hasher, chain, catalogRebuild, boundChain, clock);

@@ -107,8 +107,8 @@ export function chainRoutes(view: ArchiveView, chain: ChainView): Route[] {
       problems: ['malformed/block-hash', 'block/absent', ...CHAIN_PROBLEMS],
       parameters: BLOCK,
       query: NOTHING,
-      answer({ parameters: { at } }) {
-        const lookup = chain.block(at);
+      async answer({ parameters: { at }, signal }) {
+        const lookup = await chain.blockAsked(at, signal);
         if (lookup.kind === 'unavailable') return cannotTellAnswer(lookup);
         if (lookup.kind === 'absent') return problemAnswer('block/absent', `There is no block ${at} on the branch.`);
         const { height, hash, previousHash, timeSeconds, medianTimeSeconds, final, occurrences } = lookup.block;

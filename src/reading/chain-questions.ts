@@ -46,6 +46,10 @@ export class ChainQuestions implements ChainView {
     return this.#places.block(at);
   }
 
+  blockAsked(at: number | BlockHash, signal: AbortSignal): Promise<BlockLookup> {
+    return this.#places.blockAsked(at, signal);
+  }
+
   newestOccurrence(name: ContentName): PlaceLookup {
     return this.#places.newestOccurrence(name);
   }

@@ -98,7 +98,10 @@ export interface ChainView {
    * `isListRead`: the list of the followed node was read for this very question.
    */
   transactionAsked(txid: TxId, isListRead: boolean, signal: AbortSignal): Promise<TransactionLookup>;
+  /** A hash of a block below the walk is `absent` as well. */
   block(at: number | BlockHash): BlockLookup;
+  /** The same; before it says `absent` of a hash, a node is asked whether the block is below the walk. */
+  blockAsked(at: number | BlockHash, signal: AbortSignal): Promise<BlockLookup>;
   /** The first sixteen final occurrences that prove themselves. `absent`: the catalog does not know the content. */
   proofs(name: NamedHash, signal: AbortSignal): Promise<ProofLookup>;
   /** For each hash: stored and final? Told only while no `false` can be wrong; all `true` is told whatever goes on. */

@@ -93,6 +93,10 @@ export class FakeChainView implements ChainView {
     return { kind: 'found', block };
   }
 
+  async blockAsked(at: number | BlockHash): Promise<BlockLookup> {
+    return this.block(at);
+  }
+
   async proofs(): Promise<ProofLookup> {
     return this.proving ?? this.trouble ?? { kind: 'absent' };
   }

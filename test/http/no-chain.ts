@@ -12,6 +12,7 @@ export const NO_CHAIN: ChainView = {
   transaction: () => NOT_WALKED,
   transactionAsked: async () => NOT_WALKED,
   block: () => NOT_WALKED,
+  blockAsked: async () => NOT_WALKED,
   proofs: async () => NOT_WALKED,
   storedAndFinal: () => NOT_WALKED,
   lastBlock: () => NOT_WALKED,

@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { type ContentName, parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
+import { type BlockHash, type ContentName, parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
+import { NodeRpcError } from '../../src/node/errors.ts';
 import type { ChainQuestions } from '../../src/reading/chain-questions.ts';
 import { recordedLoss } from '../../src/reading/recorded-loss.ts';
 import type { NotCurrent } from '../../src/view/chain-state.ts';
 import { type CatalogSetup, openCatalog, spooled } from '../catalog/catalog-in-folder.ts';
+import { NEVER } from '../sample-blobs.ts';
 import { questionsOf } from './questions-of.ts';
 
 const sha = (text: string) => createHash('sha256').update(text).digest('hex');
@@ -16,8 +18,17 @@ function scene(setup: CatalogSetup = {}) {
   const now = { isDone: true, list: true, walk: true, why: 'walk-behind' as NotCurrent, conflict: false, ms: NOW };
   catalog.chain.recordStart(100);
   catalog.chain.useFinality('chainlock');
+  /** Heights of the blocks that the node knows; null: it does not answer. */
+  const node: { heights: Map<string, number> | null; asked: number } = { heights: null, asked: 0 };
   const questions = questionsOf(catalog, {
     isListCurrent: () => now.list,
+    async header(hash) {
+      node.asked += 1;
+      if (node.heights === null) throw new Error('No node.');
+      const height = node.heights.get(hash);
+      if (height === undefined) throw NO_SUCH_BLOCK;
+      return { hash, height, previousHash: null, timeSeconds: 1, medianTimeSeconds: 1 };
+    },
     catalogRebuild: {
       get isDone() {
         return now.isDone;
@@ -72,8 +83,12 @@ function scene(setup: CatalogSetup = {}) {
     );
     now.ms += 60_000;
   }
-  return { catalog, questions, now, mine, store };
+  return { catalog, questions, now, node, mine, store };
 }
+
+const NO_SUCH_BLOCK = new NodeRpcError('node/rpc-error', 'Block not found', {
+  ...{ rpcCode: -5, rpcMessage: 'Block not found', retryable: false, hint: 'Ask for another.' },
+});
 
 function nameOf(label: string): ContentName {
   return { hashType: 'keccak256', versionHash: spooled(label).versionHash };
@@ -210,4 +225,35 @@ test('blocks and transactions: absent only where everything was looked at', () =
   Object.assign(now, { walk: true, conflict: true });
   expect(questions.transaction(parseTxId(sha('none')))).toMatchObject({ reason: 'conflict' });
   expect(questions.block(101)).toMatchObject({ reason: 'conflict' });
+});
+
+test('a block hash is absent only where a node denies it, or has it on another branch above the lowest walked block', async () => {
+  const { questions, mine, node, now } = scene();
+  mine(100);
+  mine(101);
+  const [below, stale, ahead, unknown] = ['below', 'stale', 'ahead', 'unknown'].map((label) =>
+    parseBlockHash(sha(label)),
+  );
+  const asked = async (at: number | BlockHash | undefined) => {
+    const lookup = await questions.blockAsked(at ?? 0, NEVER);
+    return lookup.kind === 'unavailable' ? lookup.reason : lookup.kind;
+  };
+  expect(await asked(below)).toBe('walk-behind');
+  node.heights = new Map([
+    [String(below), 99],
+    [String(stale), 100],
+    [String(ahead), 102],
+  ]);
+  node.asked = 0;
+  const told = [await asked(below), await asked(stale), await asked(ahead), await asked(unknown)];
+  expect([told, node.asked]).toEqual([['not-walked', 'absent', 'walk-behind', 'absent'], 4]);
+  // A walked block, and a question for a height, cost the node nothing.
+  expect([await asked(hashAt(101)), await asked(99), await asked(102), node.asked]).toEqual([
+    'found',
+    'not-walked',
+    'absent',
+    4,
+  ]);
+  now.walk = false;
+  expect([await asked(unknown), node.asked]).toEqual(['walk-behind', 4]);
 });

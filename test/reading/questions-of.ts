@@ -1,6 +1,7 @@
 import type { Catalog } from '../../src/catalog/catalog.ts';
 import { OccurrenceProofs } from '../../src/chain/occurrence-proofs.ts';
 import type { Clock } from '../../src/core/time/clock.ts';
+import type { ChainNode } from '../../src/node/chain-node.ts';
 import { ChainQuestions } from '../../src/reading/chain-questions.ts';
 import { CatalogGate } from '../../src/reading/gate.ts';
 import { LastSavedBlock } from '../../src/reading/last-saved-block.ts';
@@ -14,6 +15,8 @@ import { WindowEntries } from '../../src/reading/questions/window-entries.ts';
 import type { ChainState } from '../../src/view/chain-state.ts';
 
 interface Walk {
+  /** Default: the node does not answer. */
+  readonly header?: ChainNode['header'];
   readonly chain: Pick<ChainState, 'whyNotCurrent' | 'hasConflict' | 'lacksHistory' | 'finalHeight'>;
   readonly catalogRebuild: { readonly isDone: boolean };
   readonly isListCurrent: () => boolean;
@@ -21,19 +24,26 @@ interface Walk {
 }
 
 /** The questions over a catalog, with a node that answers nothing and lists nothing. */
-export function questionsOf(catalog: Catalog, { chain, catalogRebuild, isListCurrent, clock }: Walk): ChainQuestions {
+export function questionsOf(catalog: Catalog, walk: Walk): ChainQuestions {
+  const { chain, catalogRebuild, isListCurrent, clock } = walk;
+  const { header = () => Promise.reject(new Error('No node.')) } = walk;
   const gate = new CatalogGate(catalog);
-  const poller = { isListCurrent, isTransactionListed: () => false, readAgain: async () => isListCurrent() };
+  const poller = {
+    isListCurrent,
+    isTransactionListed: () => false,
+    readAgain: async () => isListCurrent(),
+  };
   const lists = {
     isOfSeveral: false,
     read: async () => ({ byHash: new Map(), transactions: new Set<never>(), silent: [] }),
   };
   const doubts = new Doubts(catalog, catalogRebuild, poller, chain);
+  const headers = new NodeHeaders({ header });
   return new ChainQuestions(
-    new Places(catalog, chain, doubts, new TransactionLists(poller, lists)),
+    new Places(catalog, chain, doubts, new TransactionLists(poller, lists), headers),
     new Safety(catalog, gate, chain, doubts, new LastSavedBlock(catalog, clock)),
     new FinalProofs(catalog, gate, chain, new OccurrenceProofs(catalog, [])),
     new WindowEntries(catalog, doubts, clock),
-    new NodeHeaders({ header: () => Promise.reject(new Error('No node.')) }),
+    headers,
   );
 }

@@ -30,7 +30,7 @@ export function blockHash(view: ArchiveView, chain: ChainView, height: number): 
  * ChainLock are as the walk found them; what only a node knows is left out while no node can be asked.
  */
 export async function blockHeader(chain: ChainView, hash: string, signal: AbortSignal): Promise<object> {
-  const lookup = chain.block(parseBlockHash(hash));
+  const lookup = await chain.blockAsked(parseBlockHash(hash), signal);
   if (lookup.kind === 'unavailable') throw rpcFault(lookup.message, lookup.retryAfterSeconds);
   if (lookup.kind === 'absent') throw new RpcError('notFound', 'Block not found');
   const { block } = lookup;

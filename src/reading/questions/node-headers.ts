@@ -1,36 +1,50 @@
 import { LRUCache } from 'lru-cache';
 import { atMost } from '../../core/at-most.ts';
 import type { BlockHash } from '../../core/blob/ids.ts';
-import type { ChainNode, HeaderMembers } from '../../node/chain-node.ts';
+import type { ChainHeader, ChainNode, HeaderMembers } from '../../node/chain-node.ts';
+import { NodeRpcError } from '../../node/errors.ts';
 
 /** Questions for headers to the node at a time; a header costs the node well below a millisecond. */
 const MAX_ASKED = 8;
 const HEADER_MS = 2_000;
 const REMEMBERED = 2_000;
+/** RPC error code of a node that knows no such block. */
+const NO_SUCH_BLOCK = -5;
 
-/** Members of a header that only a node knows; an answer can do without them. */
+/** Headers as a node tells them. */
 export class NodeHeaders {
   readonly #node: Pick<ChainNode, 'header'>;
-  readonly #known = new LRUCache<BlockHash, HeaderMembers>(atMost(REMEMBERED));
+  readonly #known = new LRUCache<BlockHash, ChainHeader>(atMost(REMEMBERED));
   #asked = 0;
 
   constructor(node: Pick<ChainNode, 'header'>) {
     this.#node = node;
   }
 
+  /** Members that only a node knows; an answer can do without them. */
   async of(hash: BlockHash, signal: AbortSignal): Promise<HeaderMembers | null> {
+    const header = await this.#ask(hash, signal);
+    return header === 'denied' ? null : (header?.shown ?? null);
+  }
+
+  /** Height of a block on any branch. `denied`: the node knows no such block; null: no node answers now. */
+  async heightOf(hash: BlockHash, signal: AbortSignal): Promise<number | 'denied' | null> {
+    const header = await this.#ask(hash, signal);
+    return header === 'denied' ? 'denied' : (header?.height ?? null);
+  }
+
+  async #ask(hash: BlockHash, signal: AbortSignal): Promise<ChainHeader | 'denied' | null> {
     const known = this.#known.get(hash);
     if (known !== undefined) return known;
     if (this.#asked >= MAX_ASKED) return null;
     this.#asked += 1;
     try {
       const waiting = AbortSignal.any([signal, AbortSignal.timeout(HEADER_MS)]);
-      const { shown } = await this.#node.header(hash, waiting);
-      if (shown !== undefined) this.#known.set(hash, shown);
-      return shown ?? null;
-    } catch {
-      // The walk's own facts of the block are an answer without the node's.
-      return null;
+      const header = await this.#node.header(hash, waiting);
+      this.#known.set(hash, header);
+      return header;
+    } catch (error) {
+      return error instanceof NodeRpcError && error.rpcCode === NO_SUCH_BLOCK ? 'denied' : null;
     } finally {
       this.#asked -= 1;
     }

@@ -4,6 +4,7 @@ import type { BlockHash, ContentName, TxId } from '../../core/blob/ids.ts';
 import type { ChainState } from '../../view/chain-state.ts';
 import type {
   BlockLookup,
+  ChainUnavailable,
   LockLookup,
   MinedOccurrence,
   PlaceLookup,
@@ -13,6 +14,7 @@ import type {
 import { chainUnavailable } from './chain-unavailable.ts';
 import type { Doubts } from './doubts.ts';
 import { isFinal } from './is-final.ts';
+import type { NodeHeaders } from './node-headers.ts';
 import type { TransactionLists } from './transaction-lists.ts';
 
 const CHAINLOCK = 'chainlock';
@@ -23,12 +25,20 @@ export class Places {
   readonly #chain: Pick<ChainState, 'finalHeight'>;
   readonly #doubts: Doubts;
   readonly #lists: TransactionLists;
+  readonly #headers: NodeHeaders;
 
-  constructor(catalog: Catalog, chain: Pick<ChainState, 'finalHeight'>, doubts: Doubts, lists: TransactionLists) {
+  constructor(
+    catalog: Catalog,
+    chain: Pick<ChainState, 'finalHeight'>,
+    doubts: Doubts,
+    lists: TransactionLists,
+    headers: NodeHeaders,
+  ) {
     this.#catalog = catalog;
     this.#chain = chain;
     this.#doubts = doubts;
     this.#lists = lists;
+    this.#headers = headers;
   }
 
   transaction(txid: TxId): TransactionLookup {
@@ -61,6 +71,24 @@ export class Places {
     return { kind: 'found', block: { ...block, final: isFinal(this.#chain, block.height), occurrences } };
   }
 
+  /** The hash of a block below the walk is not known here: a node is asked for its height. */
+  async blockAsked(at: number | BlockHash, signal: AbortSignal): Promise<BlockLookup> {
+    const lookup = this.block(at);
+    if (lookup.kind !== 'absent' || typeof at === 'number' || this.#catalog.chain.state.lowestHeight === 0)
+      return lookup;
+    const height = await this.#headers.heightOf(at, signal);
+    if (height === null)
+      return chainUnavailable('walk-behind', 'The node was asked for this block, and has not answered.', 5);
+    // The block may have been walked meanwhile, and a reason against absence may have arisen.
+    const now = this.block(at);
+    if (now.kind !== 'absent' || height === 'denied') return now;
+    const { lowestHeight, tip } = this.#catalog.chain.state;
+    if (lowestHeight === null || height < lowestHeight) return belowWalk(lowestHeight);
+    if (tip === null || height > tip.height)
+      return chainUnavailable('walk-behind', 'A node has this block, and it is not walked yet.', 5);
+    return now;
+  }
+
   tip(): TipLookup {
     const { tip } = this.#catalog.chain.state;
     if (tip === null) return chainUnavailable('not-walked', 'No block has been walked yet.', 10);
@@ -88,13 +116,7 @@ export class Places {
     const { lowestHeight } = this.#catalog.chain.state;
     const why = this.#doubts.whyNotAbsent();
     if (why !== null) return why;
-    if (lowestHeight === null || (typeof at === 'number' && at < lowestHeight)) {
-      return chainUnavailable(
-        'not-walked',
-        `The walk began at height ${lowestHeight ?? 'unknown'}; what is below was not looked at.`,
-        600,
-      );
-    }
+    if (lowestHeight === null || (typeof at === 'number' && at < lowestHeight)) return belowWalk(lowestHeight);
     return { kind: 'absent' };
   }
 
@@ -110,6 +132,11 @@ export class Places {
 }
 
 type Described = Omit<PlacedOccurrence, 'transactionIndex'>;
+
+function belowWalk(lowestHeight: number | null): ChainUnavailable {
+  const message = `The walk began at height ${lowestHeight ?? 'unknown'}; what is below was not looked at.`;
+  return chainUnavailable('not-walked', message, 600);
+}
 
 function isOf(row: OccurrenceRow, name: ContentName): boolean {
   return row.hashType === name.hashType && row.versionHash === name.versionHash;

@@ -388,7 +388,7 @@ export class Archive implements ArchiveView {
     const doubts = new Doubts(catalog, catalogRebuild, poller, chain);
     const headers = new NodeHeaders(node);
     this.chainView = new ChainQuestions(
-      new Places(catalog, chain, doubts, new TransactionLists(poller, lists), headers),
+      new Places(catalog, chain, doubts, new TransactionLists(poller, lists, catalog.chain), headers),
       new Safety(catalog, gate, chain, doubts, new LastSavedBlock(catalog, clock)),
       new FinalProofs(catalog, gate, chain, proofs),
       new WindowEntries(catalog, doubts, clock),

@@ -70,6 +70,8 @@ export class Poller {
   #listed: Sweep['found'] = new Map();
   /** Transactions of the listed contents, where the dialect names them. */
   #transactions = new Set<TxId>();
+  /** Listed contents whose transaction the dialect does not name. */
+  #unnamed = new Set<VersionHash>();
   /** The last sweep saw everything that is listed. */
   #isWhole = false;
   /** There was a block since the last sweep. */
@@ -203,6 +205,11 @@ export class Poller {
     return this.#transactions.has(txid);
   }
 
+  /** Contents that the last sweep names without their transaction. */
+  get listedUnnamed(): ReadonlySet<VersionHash> {
+    return this.#unnamed;
+  }
+
   /** Another configured node lists these: they are fetched, though the one that is followed does not name them. */
   noteListedElsewhere(entries: readonly ListedBlob[]): void {
     if (this.#tip === null) return;
@@ -273,8 +280,12 @@ export class Poller {
     const { node, clock, conditions } = this.#modules;
     const { isThorough } = limits;
     const transactions = isThorough ? new Set<TxId>() : this.#transactions;
+    const unnamed = isThorough ? new Set<VersionHash>() : this.#unnamed;
     const note = (page: readonly ListedBlob[]) => {
-      for (const { txid } of page) if (txid !== null) transactions.add(txid);
+      for (const { txid, versionHash } of page) {
+        if (txid === null) unnamed.add(versionHash);
+        else transactions.add(txid);
+      }
       this.#note(page, tip);
     };
     const sweep = await sweepList(node, limits, note, signal);
@@ -290,6 +301,7 @@ export class Poller {
       const hasLess = this.#listed.keys().some((versionHash) => !sweep.found.has(versionHash));
       this.#listed = sweep.found;
       this.#transactions = transactions;
+      this.#unnamed = unnamed;
       this.#sweepEndedMs = clock.steadyMs();
       this.#sweepEndedWallMs = clock.wallMs();
       if (hasLess || (!wasCurrent && this.isListCurrent())) this.changes.notify();

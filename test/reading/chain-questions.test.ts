@@ -1,6 +1,12 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { type BlockHash, type ContentName, parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
+import {
+  type BlockHash,
+  type ContentName,
+  parseBlockHash,
+  parseTxId,
+  type VersionHash,
+} from '../../src/core/blob/ids.ts';
 import { NodeRpcError } from '../../src/node/errors.ts';
 import type { ChainQuestions } from '../../src/reading/chain-questions.ts';
 import { recordedLoss } from '../../src/reading/recorded-loss.ts';
@@ -18,10 +24,12 @@ function scene(setup: CatalogSetup = {}) {
   const now = { isDone: true, list: true, walk: true, why: 'walk-behind' as NotCurrent, conflict: false, ms: NOW };
   catalog.chain.recordStart(100);
   catalog.chain.useFinality('chainlock');
+  const unnamed = new Set<VersionHash>();
   /** Heights of the blocks that the node knows; null: it does not answer. */
   const node: { heights: Map<string, number> | null; asked: number } = { heights: null, asked: 0 };
   const questions = questionsOf(catalog, {
     isListCurrent: () => now.list,
+    unnamed,
     async header(hash) {
       node.asked += 1;
       if (node.heights === null) throw new Error('No node.');
@@ -83,7 +91,7 @@ function scene(setup: CatalogSetup = {}) {
     );
     now.ms += 60_000;
   }
-  return { catalog, questions, now, node, mine, store };
+  return { catalog, questions, now, node, unnamed, mine, store };
 }
 
 const NO_SUCH_BLOCK = new NodeRpcError('node/rpc-error', 'Block not found', {
@@ -256,4 +264,16 @@ test('a block hash is absent only where a node denies it, or has it on another b
   ]);
   now.walk = false;
   expect([await asked(unknown), node.asked]).toEqual(['walk-behind', 4]);
+});
+
+test('a transaction is not absent while a list has content that no block has, and does not name its transaction', async () => {
+  const { questions, mine, unnamed } = scene();
+  mine(100, 'mined');
+  const asked = () => questions.transactionAsked(parseTxId(sha('none')), false, NEVER);
+  unnamed.add(nameOf('mined').versionHash);
+  expect(await asked()).toEqual({ kind: 'absent' });
+  unnamed.add(nameOf('waiting').versionHash);
+  expect(await asked()).toMatchObject({ kind: 'unavailable', reason: 'walk-behind' });
+  mine(101, 'waiting');
+  expect(await asked()).toEqual({ kind: 'absent' });
 });

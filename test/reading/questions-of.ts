@@ -1,5 +1,6 @@
 import type { Catalog } from '../../src/catalog/catalog.ts';
 import { OccurrenceProofs } from '../../src/chain/occurrence-proofs.ts';
+import type { VersionHash } from '../../src/core/blob/ids.ts';
 import type { Clock } from '../../src/core/time/clock.ts';
 import type { ChainNode } from '../../src/node/chain-node.ts';
 import { ChainQuestions } from '../../src/reading/chain-questions.ts';
@@ -17,6 +18,8 @@ import type { ChainState } from '../../src/view/chain-state.ts';
 interface Walk {
   /** Default: the node does not answer. */
   readonly header?: ChainNode['header'];
+  /** Contents that the node lists without their transaction. Default: none. */
+  readonly unnamed?: ReadonlySet<VersionHash>;
   readonly chain: Pick<ChainState, 'whyNotCurrent' | 'hasConflict' | 'lacksHistory' | 'finalHeight'>;
   readonly catalogRebuild: { readonly isDone: boolean };
   readonly isListCurrent: () => boolean;
@@ -25,12 +28,13 @@ interface Walk {
 
 /** The questions over a catalog, with a node that answers nothing and lists nothing. */
 export function questionsOf(catalog: Catalog, walk: Walk): ChainQuestions {
-  const { chain, catalogRebuild, isListCurrent, clock } = walk;
+  const { chain, catalogRebuild, isListCurrent, clock, unnamed = new Set() } = walk;
   const { header = () => Promise.reject(new Error('No node.')) } = walk;
   const gate = new CatalogGate(catalog);
   const poller = {
     isListCurrent,
     isTransactionListed: () => false,
+    listedUnnamed: unnamed,
     readAgain: async () => isListCurrent(),
   };
   const lists = {
@@ -40,7 +44,7 @@ export function questionsOf(catalog: Catalog, walk: Walk): ChainQuestions {
   const doubts = new Doubts(catalog, catalogRebuild, poller, chain);
   const headers = new NodeHeaders({ header });
   return new ChainQuestions(
-    new Places(catalog, chain, doubts, new TransactionLists(poller, lists), headers),
+    new Places(catalog, chain, doubts, new TransactionLists(poller, lists, catalog.chain), headers),
     new Safety(catalog, gate, chain, doubts, new LastSavedBlock(catalog, clock)),
     new FinalProofs(catalog, gate, chain, new OccurrenceProofs(catalog, [])),
     new WindowEntries(catalog, doubts, clock),

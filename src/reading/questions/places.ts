@@ -50,11 +50,15 @@ export class Places {
   async transactionAsked(txid: TxId, isListRead: boolean, signal: AbortSignal): Promise<TransactionLookup> {
     const lookup = this.transaction(txid);
     if (lookup.kind !== 'absent') return lookup;
-    const { isListed, silent } = await this.#lists.of(txid, isListRead, signal);
+    const { isListed, isAnyUnnamed, silent } = await this.#lists.of(txid, isListRead, signal);
     if (isListed)
       return chainUnavailable('walk-behind', 'A node lists it, and no block that was walked has it yet.', 5);
     if (silent.length > 0)
       return chainUnavailable('walk-behind', `${silent.join(', ')} was asked for its list, and has not answered.`, 5);
+    if (isAnyUnnamed) {
+      const message = 'A node lists blobs without their transactions, and no block that was walked has them yet.';
+      return chainUnavailable('walk-behind', message, 5);
+    }
     // The transaction may have been walked meanwhile, and a reason against absence may have arisen.
     return this.transaction(txid);
   }

@@ -1,3 +1,4 @@
+import { isAbsentAnswer } from '../core/blob/absent-answer.ts';
 import { parseBoundedJson } from '../core/blob/bounded-json.ts';
 import { malformedAnswer, type NodeErrorCode, NodeRpcError } from './errors.ts';
 
@@ -84,12 +85,9 @@ function readingOf(method: string, rpcCode: number, rpcMessage: string): Reading
         retryable: false,
         hint: 'Use a node of a release with this operation.',
       };
-    case -32602:
-      // The same code has other messages, such as "Could not parse blob data from transaction", which deny nothing.
-      if (method === 'getnevmblobdata' && rpcMessage.startsWith('Could not find blob information')) {
-        return { code: 'node/absent', retryable: false, hint: 'Ask another node, or an archive.' };
-      }
-      break;
+  }
+  if (method === 'getnevmblobdata' && isAbsentAnswer({ code: rpcCode, message: rpcMessage })) {
+    return { code: 'node/absent', retryable: false, hint: 'Ask another node, or an archive.' };
   }
   return { code: 'node/rpc-error', retryable: false, hint: 'Read the node’s own message.' };
 }

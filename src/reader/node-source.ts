@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { isAbsentAnswer } from '../core/blob/absent-answer.ts';
 import { decodeHex } from '../core/blob/hex.ts';
 import type { NamedHash } from '../core/blob/ids.ts';
 import { MAX_BLOB_BYTES } from '../core/blob/limits.ts';
@@ -11,10 +12,6 @@ const REPLY = z.looseObject({
 });
 const BLOB = z.looseObject({ versionhash: z.string(), data: z.string() });
 const ENVELOPE_BYTES = 65_536;
-/** JSON-RPC code of a node for a blob that it lacks (recorded), and of an archive's façade for proved absence. */
-const ABSENT = -32_602;
-/** Message that comes with `ABSENT`. The same code also reports an unreadable transaction, which denies nothing. */
-const NOT_FOUND = 'Could not find blob information';
 
 /** A layer-1 node, or any server with `getnevmblobdata`. A node knows only the current window. */
 export class NodeSource implements BlobSource {
@@ -30,8 +27,8 @@ export class NodeSource implements BlobSource {
   async fetchBlob(name: NamedHash, signal: AbortSignal): Promise<FetchResult> {
     const reply = await this.#call('getnevmblobdata', [name.versionHash, true], signal);
     if (reply === 'too long') return { kind: 'bytes', candidates: [] };
-    if (reply.error?.code === ABSENT && reply.error.message.startsWith(NOT_FOUND))
-      return { kind: 'absent', says: reply.error.message };
+    // The façade of an archive answers proved absence in a node's words.
+    if (reply.error && isAbsentAnswer(reply.error)) return { kind: 'absent', says: reply.error.message };
     if (reply.error) return { kind: 'no-answer', says: `error ${reply.error.code}: ${reply.error.message}` };
     const blob = BLOB.safeParse(reply.result);
     if (!blob.success) return { kind: 'no-answer', says: 'no blob in its answer' };

@@ -8,6 +8,8 @@ const BLAKE = sampleBlob('another hash', 3_000, 'blake2s256');
 const OTHER = sampleBlob('another blob', 5_000);
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 const rpc = (reply: unknown): Behaviour => gives(JSON.stringify(reply));
+const nodeSays = (message: string): Behaviour =>
+  rpc({ result: null, error: { code: -32_602, message }, id: 'holdfast' });
 
 /** Behaviours of a fake source of each kind that give a blob, right or wrong. */
 const GIVING: Readonly<Record<SourceKind, (bytes: Uint8Array) => Behaviour>> = {
@@ -20,7 +22,7 @@ const ABSENT: Readonly<Record<SourceKind, Behaviour>> = {
   holdfast: problem(404, 'blob/absent'),
   sentinel: gives(''),
   'ipfs-gateway': gives('not here', 404),
-  node: rpc({ result: null, error: { code: -32_602, message: 'Could not find blob information' }, id: 'holdfast' }),
+  node: nodeSays(`Could not find blob information for versionhash ${BLOB.versionHash}`),
 };
 const KINDS: readonly SourceKind[] = ['holdfast', 'sentinel', 'ipfs-gateway', 'node'];
 
@@ -88,6 +90,22 @@ describe.each(KINDS)('a source of the kind %s', (kind) => {
     expect(error.answers[0]?.source).toBe(sources[0]?.url);
   });
 });
+
+test('release 4.4 proves absence in words of its own', async () => {
+  const { reader } = await readerOf([['node', nodeSays(`Could not find MTP for versionhash ${BLOB.versionHash}`)]]);
+  expect(await reader.read(BLOB.versionHash)).toBeNull();
+});
+
+test.each(['data size', 'payload'])(
+  'a node of release 4.4 without the %s of a blob proves no absence',
+  async (what) => {
+    const { reader } = await readerOf([
+      ['node', nodeSays(`Could not find ${what} for versionhash ${BLOB.versionHash}`)],
+    ]);
+    const error = await thrown(reader.read(BLOB.versionHash));
+    expect([error.code, outcomes(error)]).toEqual(['reader/unavailable', ['no-answer']]);
+  },
+);
 
 describe('several sources', () => {
   test('an honest slow source beats a fast liar, which comes last from then on', async () => {

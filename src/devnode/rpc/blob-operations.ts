@@ -67,7 +67,7 @@ export const getBlob: Handler = async (params, node): Promise<Reply> => {
   if (mined?.active !== true) {
     await node.spend(GET_BY_HASH_MS);
     const entry = node.chain.cache.get(asked);
-    if (entry === null) throw notFound(asked);
+    if (entry === null) throw notFound(asked, node);
     return blobView(node, entry, placeOf(node.chain, entry.txid), withData, 'get');
   }
   await node.spend(GET_BY_TXID_MS);
@@ -76,13 +76,14 @@ export const getBlob: Handler = async (params, node): Promise<Reply> => {
     throw new RpcError('invalidParams', 'Could not parse blob data from transaction');
   }
   const entry = node.chain.cache.get(content.versionHash);
-  if (entry === null) throw notFound(content.versionHash);
+  if (entry === null) throw notFound(content.versionHash, node);
   // An older transaction of the same content gives its own block with the newest txid (recorded).
   return blobView(node, entry, mined.block, withData, 'get');
 };
 
-function notFound(versionHash: string): RpcError {
-  return new RpcError('invalidParams', `Could not find blob information for versionhash ${versionHash}`);
+function notFound(versionHash: string, node: NodeContext): RpcError {
+  const what = node.dialect === 'syscoin-4.4' ? 'MTP' : 'blob information';
+  return new RpcError('invalidParams', `Could not find ${what} for versionhash ${versionHash}`);
 }
 
 /**

@@ -30,9 +30,13 @@ export function decode<T>(schema: z.ZodType<T>, value: unknown, method: string):
   });
 }
 
-/** @throws NodeError `node/malformed-answer` */
+/**
+ * Decodes hex, which is text or its ASCII bytes.
+ * @throws NodeError `node/malformed-answer`
+ */
 export function bytesOfHex(value: unknown, method: string): Uint8Array {
-  if (typeof value !== 'string') throw malformedAnswer(`The answer to ${method} is not hex.`, { method });
+  if (typeof value !== 'string' && !(value instanceof Uint8Array))
+    throw malformedAnswer(`The answer to ${method} is not hex.`, { method });
   try {
     return decodeHex(value);
   } catch (cause) {

@@ -39,5 +39,10 @@ export interface CallOptions {
 }
 
 export const SMALL_ANSWER_BYTES = 256 * 1024;
-/** Bytes of a block of 4 MiB in hex without its blobs' bytes, or of a mempool with 60,000 transactions. */
+/** Bytes of a block of 8 MiB in hex, or of a mempool with 60,000 transactions. */
 export const LARGE_ANSWER_BYTES = 16 * 1024 * 1024;
+/**
+ * Bytes of the largest block in hex. Consensus allows transactions of 4,000,000 bytes, and 32 MiB of execution-layer data
+ * behind them. The bytes of blobs are not in it.
+ */
+export const LARGEST_BLOCK_BYTES = 2 * (4_000_000 + 32 * 1024 * 1024) + SMALL_ANSWER_BYTES;

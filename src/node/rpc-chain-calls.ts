@@ -3,8 +3,9 @@ import type { BlockHash } from '../core/blob/ids.ts';
 import { type BatchedReads, type BatchReader, batchAnswers } from './batched-reads.ts';
 import type { ChainHeader, ChainNode, HeaderMembers, SpentScript } from './chain-node.ts';
 import { blockHash, bytesOfHex, decode, height, seconds, txId } from './decode.ts';
-import { NodeRpcError } from './errors.ts';
-import { LARGE_ANSWER_BYTES, SMALL_ANSWER_BYTES } from './node-call.ts';
+import { NodeError, NodeRpcError } from './errors.ts';
+import { bytesOfLargeAnswer } from './hex-answer.ts';
+import { LARGE_ANSWER_BYTES, LARGEST_BLOCK_BYTES, SMALL_ANSWER_BYTES } from './node-call.ts';
 import { parseJson, type RpcAnswer, readEnvelope, resultOf } from './rpc-answer.ts';
 import { encodeCall } from './rpc-request.ts';
 import type { NodeTransport } from './transport.ts';
@@ -47,6 +48,7 @@ const WITH_PREVOUTS = 2;
 const RPC_INTERNAL_ERROR = -32603;
 /** Milliseconds that the answer to a long poll may be late. */
 const WAIT_SLACK_MS = 15_000;
+const BLOCK = 'getblock';
 
 export function chainCalls(transport: NodeTransport, batches: BatchedReads): ChainCalls {
   function call(
@@ -61,6 +63,9 @@ export function chainCalls(transport: NodeTransport, batches: BatchedReads): Cha
       resultOf(readEnvelope(parseJson(answer.toString('utf8'))), method, method),
     );
   }
+
+  /** The last request for a block of the largest size. */
+  let largest: Promise<unknown> = Promise.resolve();
 
   return {
     async blockHashAt(at, signal) {
@@ -89,12 +94,21 @@ export function chainCalls(transport: NodeTransport, batches: BatchedReads): Cha
       };
     },
     async rawBlock(hash, signal) {
-      return bytesOfHex(await call('getblock', [hash, 0], signal, { limitBytes: LARGE_ANSWER_BYTES }), 'getblock');
+      const request = { effect: 'read' as const, wallet: null, body: encodeCall(BLOCK, BLOCK, [hash, 0]), signal };
+      try {
+        return await transport.send({ ...request, limitBytes: LARGE_ANSWER_BYTES }, blockIn);
+      } catch (error) {
+        if (!(error instanceof NodeError) || error.code !== 'node/body-too-large') throw error;
+      }
+      // Few blocks are so large. One at a time bounds the memory.
+      const asked = largest.then(() => transport.send({ ...request, limitBytes: LARGEST_BLOCK_BYTES }, blockIn));
+      largest = asked.catch(() => undefined);
+      return await asked;
     },
     rawBlocks(hashes, signal) {
-      const calls = hashes.map((hash) => ({ method: 'getblock', params: [hash, 0] }));
+      const calls = hashes.map((hash) => ({ method: BLOCK, params: [hash, 0] }));
       const request = { wallet: null, limitBytes: LARGE_ANSWER_BYTES, signal };
-      const read = (answer: RpcAnswer, id: string) => bytesOfHex(resultOf(answer, id, 'getblock'), 'getblock');
+      const read = (answer: RpcAnswer, id: string) => bytesOfHex(resultOf(answer, id, BLOCK), BLOCK);
       return batches.ask(calls, request, eachIn(calls, read), (place) => {
         const hash = hashes[place];
         if (hash === undefined) throw new RangeError(`the block ${place} of ${hashes.length} is missing`);
@@ -129,6 +143,11 @@ export function chainCalls(transport: NodeTransport, batches: BatchedReads): Cha
       return decode(tip, answer, 'waitfornewblock').hash;
     },
   };
+}
+
+function blockIn(body: Buffer): Uint8Array {
+  if (body.length > LARGE_ANSWER_BYTES) return bytesOfLargeAnswer(body, BLOCK, BLOCK);
+  return bytesOfHex(resultOf(readEnvelope(parseJson(body.toString('utf8'))), BLOCK, BLOCK), BLOCK);
 }
 
 function hashIn(answer: RpcAnswer, id: string): BlockHash | null {

@@ -47,10 +47,10 @@ export class DataPages {
   /** Listed sizes by place. */
   #sizes: number[] = [];
   /**
-   * Entries in the memory of release 4.4; elsewhere 0. Each page begins with up to `count` of them, whatever `from` is.
-   * The rest of the list follows from `from` on, again up to `count` entries.
+   * true for release 4.4. There a page costs the node every entry before its end, whatever `from` is: it encodes those in
+   * its memory for nothing, and sends those in its store again. So each page begins with the first entry.
    */
-  #front = 0;
+  #paysFromFirst = false;
   /** false for release 5, which lists txids and no data. */
   #hasPages = false;
   #restUntilMs = 0;
@@ -62,9 +62,11 @@ export class DataPages {
 
   /** Notes a page of the list that begins at `from`. */
   noteListed({ entries, unreadable }: ReadablePage, from: number): void {
-    const before = this.#places;
     if (from === 0) this.#forget();
     this.#hasPages = entries.every(({ txid }) => txid === null) && (from === 0 || this.#hasPages);
+    // Median times without txids are those of release 4.4.
+    const hasTimes = entries.some(({ medianTimeSeconds }) => medianTimeSeconds !== null);
+    this.#paysFromFirst = hasTimes || (from > 0 && this.#paysFromFirst);
     // The places after a malformed entry are unknown.
     if (!this.#hasPages || unreadable > 0) {
       this.#forget();
@@ -77,15 +79,6 @@ export class DataPages {
       this.#sizes[at] = sizeBytes;
       at += 1;
     }
-    if (from > 0) this.#front = this.#repeatedBy(entries);
-    // New entries are in memory first. Too high a number costs bytes; with too low a number a page misses its blobs.
-    else if (this.#front > 0) this.#front += entries.filter(({ versionHash }) => !before.has(versionHash)).length;
-  }
-
-  /** Counts the first entries of the list that a later page repeats. */
-  #repeatedBy(entries: ReadablePage['entries']): number {
-    const other = entries.findIndex(({ versionHash }, index) => this.#places.get(versionHash)?.at !== index);
-    return other < 0 ? entries.length : other;
   }
 
   /**
@@ -131,25 +124,33 @@ export class DataPages {
       const place = (one.attempts ?? 0) > 0 ? undefined : this.#places.get(one.versionHash);
       return place === undefined || !isBlobSize(place.sizeBytes) ? [] : [{ one, at: place.at }];
     });
+    const inOrder = placed.toSorted((a, b) => a.at - b.at);
+    if (this.#paysFromFirst) return this.#longestFromFirst(inOrder);
     const stretches: Stretch[] = [];
-    for (const { one, at } of placed.toSorted((a, b) => a.at - b.at)) {
+    for (const { one, at } of inOrder) {
       const last = stretches.at(-1);
       const longer = last === undefined ? null : this.#stretch(last.from, at, [...last.wanted, one]);
       if (longer !== null) stretches[stretches.length - 1] = longer;
       else {
-        const alone = this.#stretch(at < this.#front ? 0 : at, at, [one]);
+        const alone = this.#stretch(at, at, [one]);
         if (alone !== null) stretches.push(alone);
       }
     }
     return stretches;
   }
 
+  /** Returns the longest page from the first entry on that costs no more than it saves. */
+  #longestFromFirst(inOrder: readonly { readonly one: RequestedBlob; readonly at: number }[]): Stretch[] {
+    const wanted = inOrder.map(({ one }) => one);
+    const pages = inOrder.flatMap(({ at }, index) => this.#stretch(0, at, wanted.slice(0, index + 1)) ?? []);
+    return pages.slice(-1);
+  }
+
   /** Returns null when a page would cost more than it saves. */
   #stretch(from: number, last: number, wanted: readonly RequestedBlob[]): Stretch | null {
     const count = last - from + 1;
     if (count > PAGE.entries) return null;
-    const behind = Math.max(from, this.#front);
-    const bytes = this.#bytesOf(0, Math.min(count, this.#front)) + this.#bytesOf(behind, behind + count);
+    const bytes = this.#bytesOf(from, last + 1);
     const needed = wanted.reduce((sum, { versionHash }) => sum + (this.#places.get(versionHash)?.sizeBytes ?? 0), 0);
     if (bytes > PAGE.bytes || bytes - needed > WASTE_BYTES * wanted.length) return null;
     return { from, count, bytes, wanted };
@@ -160,7 +161,7 @@ export class DataPages {
   }
 
   async #page({ from, count, bytes, wanted }: Stretch, firstByteMs: number, signal: AbortSignal) {
-    const limitBytes = (bytes + SLACK_BYTES) * 2 + count * 2 * ENTRY_BYTES;
+    const limitBytes = (bytes + SLACK_BYTES) * 2 + count * ENTRY_BYTES;
     const body = encodeCall(LIST, LIST, [count, from, { getdata: true }]);
     const request = { effect: 'read' as const, wallet: null, body, limitBytes, firstByteMs, signal };
     return await this.#transport.send(request, (answer) => {

@@ -44,7 +44,7 @@ export interface RpcBlobNode extends ChainCalls {
 }
 
 const SMALL_ANSWER_BYTES = 256 * 1024;
-/** Bytes reserved for a list entry of about 200 bytes; 4.4 can return more entries than requested. */
+/** Bytes reserved for a list entry of about 200 bytes. Release 4.4 repeats its store in pages behind its memory. */
 const LIST_ENTRY_BYTES = 1_024;
 /** Bytes of an answer to a get besides the blob: fields, or an error with a help text. */
 const GET_ENVELOPE_BYTES = 8_192;

@@ -102,19 +102,22 @@ describe('syscoin-4.4', () => {
     expect(devnode.chain.cache.size).toBe(1);
   });
 
-  test('pages repeat the entries of the map and exceed the count', async () => {
+  test('the map honours `from`; of the store, a page has every entry before its end', async () => {
     const devnode = await start('syscoin-4.4');
     for (let index = 0; index < 20; index++) devnode.submitBlob(Buffer.from(`stored ${index}`));
     devnode.mine(4);
     for (let index = 0; index < 3; index++) devnode.submitBlob(Buffer.from(`fresh ${index}`));
     const Page = z.array(z.object({ versionhash: z.string() }));
-    const page = async (from: number): Promise<string[]> => {
-      const { result } = await call(devnode, 'listnevmblobdata', [10, from]);
+    const page = async (count: number, from: number): Promise<string[]> => {
+      const { result } = await call(devnode, 'listnevmblobdata', [count, from]);
       return Page.parse(result).map(({ versionhash }) => versionhash);
     };
-    const [first, second] = [await page(0), await page(10)];
-    expect(first).toHaveLength(13);
-    expect(second.slice(0, 3)).toEqual(first.slice(0, 3));
+    const all = await page(100, 0);
+    expect(all).toHaveLength(23);
+    expect(await page(2, 1)).toEqual(all.slice(1, 3));
+    expect(await page(5, 2)).toEqual(all.slice(2, 7));
+    expect(await page(10, 10)).toEqual(all.slice(3, 20));
+    expect(await page(10, 23)).toEqual(all.slice(3));
   });
 });
 

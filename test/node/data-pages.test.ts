@@ -109,7 +109,8 @@ test('release 5 is never asked for a page with data', async () => {
   expect(await fetchAll(await sweep())).toEqual({ gets: 12, lists: 0 });
 });
 
-test('a page is bounded by bytes and brings few unrequested ones', async () => {
+/** The places of pages that a node with blobs of these sizes is asked for, as `[count,from,`. */
+function askedBy(sizes: readonly number[], medianTimeSeconds: number | null) {
   const asked: { body: string; limitBytes: number }[] = [];
   const transport: NodeTransport = {
     name: 'counts',
@@ -119,11 +120,10 @@ test('a page is bounded by bytes and brings few unrequested ones', async () => {
     },
     close: async () => {},
   };
-  const sizes = [10, 60_000, 10, 2_000_000, 10, 2_000_000, 2_000_000, 2_000_000];
   const entries = sizes.map((sizeBytes, at) => ({
-    versionHash: parseVersionHash(String(at).repeat(64)),
+    versionHash: parseVersionHash(String(at).padStart(64, '0')),
     sizeBytes,
-    medianTimeSeconds: null,
+    medianTimeSeconds,
     txid: null,
   }));
   const pagesFor = async (places: number[]) => {
@@ -133,12 +133,31 @@ test('a page is bounded by bytes and brings few unrequested ones', async () => {
     asked.length = 0;
     const wanted = places.flatMap((at) => entries[at] ?? []);
     await pages.fetch(wanted, 1_000, NEVER);
-    return asked.map(({ body }) => body.replace(/.*"params":/, '').slice(0, 5));
+    return asked.map(({ body }) => body.replace(/.*"params":/, '').replace(/[{].*/, ''));
   };
+  return { asked, pagesFor };
+}
+
+test('a page is bounded by bytes and brings few unrequested ones', async () => {
+  const sizes = [10, 60_000, 10, 2_000_000, 10, 2_000_000, 2_000_000, 2_000_000];
+  const { asked, pagesFor } = askedBy(sizes, null);
   // 60,000 more bytes are cheaper than a call; two million are not. The empty page is not requested again.
   expect(await pagesFor([0, 2])).toEqual(['[3,0,']);
   expect(await pagesFor([4, 2])).toEqual(['[1,2,']);
   // More than 4 MiB do not fit into one page.
   expect(await pagesFor([5, 6, 7])).toEqual(['[2,5,']);
   expect(asked[0]?.limitBytes).toBeLessThan(11_000_000);
+});
+
+test('release 4.4 is asked for pages from the first entry on alone, because each costs it every entry before its end', async () => {
+  const small = askedBy(Array<number>(300).fill(1_000), 1_700_000_000);
+  expect(await small.pagesFor([9, 7])).toEqual(['[10,0,']);
+  expect(await small.pagesFor([150, 4, 100])).toEqual(['[151,0,']);
+  // A page has 256 entries at most. The others are fetched alone.
+  expect(await small.pagesFor([256, 290])).toEqual([]);
+  expect(await small.pagesFor([3, 256])).toEqual(['[4,0,']);
+  const large = askedBy(Array<number>(40).fill(50_000), 1_700_000_000);
+  expect(await large.pagesFor([20, 21, 22])).toEqual([]);
+  // Each of them alone would bring too much, and together they do not.
+  expect(await large.pagesFor([3, 4, 5])).toEqual(['[6,0,']);
 });

@@ -12,9 +12,9 @@ export function listPage(cache: BlobCache, page: { count: number; from: number }
   const fresh = cache.fresh();
   const flushed = cache.flushed();
   if (dialect === 'syscoin-4.4') {
-    // The node pushes the map's entries before it applies `from`, so pages repeat them and exceed `count`.
-    const rest = flushed.slice(Math.max(0, from - fresh.length));
-    return [...fresh.slice(0, count), ...rest.slice(0, count)];
+    // The map honours `from`. The store does not: every entry before the end of the page is pushed, data and all.
+    const end = from + count;
+    return [...fresh.slice(from, end), ...flushed.slice(0, Math.max(0, end - fresh.length))];
   }
   const listed = [...fresh, ...flushed].slice(from, Math.min(from + count, fresh.length + flushed.length));
   if (dialect !== 'syscoin-5') return listed;

@@ -11,7 +11,10 @@ import { type CallOptions, type NodeCall, SMALL_ANSWER_BYTES } from '../node-cal
 import { isObject } from '../rpc-answer.ts';
 
 export interface ListPage {
-  /** Most entries. 0 means 10, as does a missing value. Release 4.4 can return more. */
+  /**
+   * Most entries. 0 means 10, as does a missing value. Release 4.4 returns more where `from` is behind the entries in its
+   * memory: its whole store up to the end of the page, which costs it that much with data.
+   */
   readonly count?: number;
   /** Entries to skip. The order changes between calls. */
   readonly from?: number;

@@ -45,7 +45,8 @@ const CREATE_RAW_WITH_FEE = [required('versionhash', 'string'), required('data',
 const LIST = [optional('count', 'number'), optional('from', 'number'), optional('options', 'object')] as const;
 const GET = [required('versionhash_or_txid', 'string'), optional('getdata', 'bool')] as const;
 
-const ASSET_BALANCE = [required('asset_guid', 'amount'), optional('addresses', 'string')] as const;
+const assetBalance = <T extends WireType>(addresses: T) =>
+  [required('asset_guid', 'amount'), optional('addresses', addresses)] as const;
 const assetSend = <N extends string>(nativeAmount: N) =>
   [
     required('asset_guid', 'amount'),
@@ -112,7 +113,10 @@ export const METHOD_TABLE = {
   assetAllocationBalance: {
     effect: 'read',
     path: 'wallet',
-    wire: withAssets('assetallocationbalance', ASSET_BALANCE),
+    wire: {
+      svc: { method: 'assetallocationbalance', params: assetBalance('string') },
+      'syscoin-4.2': { method: 'assetallocationbalance', params: assetBalance('array') },
+    },
   },
   assetAllocationSend: {
     effect: 'submit',

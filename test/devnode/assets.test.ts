@@ -56,6 +56,16 @@ describe('numbers in answers keep every digit', () => {
   });
 });
 
+test('release 4.2 takes addresses as an array, and an empty one for the whole wallet', async () => {
+  const old = await createDevnode({ dialect: 'syscoin-4.2' });
+  const ask = (addresses: unknown) => call(old, 'assetallocationbalance', [String(GOLD), addresses]);
+  await call(old, 'assetallocationsend', [String(GOLD), ALICE, '1.5']);
+  expect((await ask([ALICE])).result).toMatchObject({ asset_amount: 1.5 });
+  expect((await ask([])).result).toMatchObject({ asset_amount: 999_998.5 });
+  expect((await ask(JSON.stringify([ALICE]))).error?.code).toBe(-3);
+  await old.close();
+});
+
 describe('a send moves tokens', () => {
   test('a send goes to an address in a transaction of its own', async () => {
     const { result } = await send(GOLD, ALICE, '0.00000001', '0.5');

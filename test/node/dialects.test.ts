@@ -112,6 +112,13 @@ describe('positions and names on the wire', () => {
       `[7,"[\\"${ADDRESS}\\"]"]`,
     ],
     [
+      'balance of addresses',
+      'syscoin-4.2',
+      (c) => assetAllocationBalance(c, 7n, { addresses: [ADDRESS] }),
+      'assetallocationbalance',
+      `["7",["${ADDRESS}"]]`,
+    ],
+    [
       'send',
       'svc',
       (c) => assetAllocationSend(c, { guid: 7n, address: ADDRESS, amount: '0.10000000' }),

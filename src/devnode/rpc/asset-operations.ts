@@ -30,8 +30,7 @@ export const assetInfo: Handler = (params, node) => {
 
 export const assetAllocationBalance: Handler = (params, node, site) => {
   const asset = assetOf(node, params.get('asset_guid'));
-  const text = params.optionalString('addresses');
-  const addresses = text === null ? [node.assets.addressOf(walletOf(node, site))] : addressesIn(text);
+  const addresses = addressesIn(params.get('addresses')) ?? [node.assets.addressOf(walletOf(node, site))];
   const { units, sats } = node.assets.balance(asset.guid, addresses);
   return { amount: amount(sats), asset_amount: amount(units, asset.precision) };
 };
@@ -104,11 +103,16 @@ function assetOf(node: NodeContext, guid: WireValue): Asset {
   return asset;
 }
 
-/** Parses the JSON array in a string that the specification has here. */
-function addressesIn(text: string): string[] {
+/**
+ * Parses a JSON array in a string (the specification), or an array (release 4.2). null: all addresses of the wallet, which
+ * an empty array means in release 4.2.
+ */
+function addressesIn(value: WireValue): string[] | null {
+  if (isWireArray(value)) return value.length === 0 ? null : value.map(parseAddress);
+  if (typeof value !== 'string') return null;
   let list: WireValue;
   try {
-    list = parseWire(text);
+    list = parseWire(value);
   } catch {
     list = null;
   }

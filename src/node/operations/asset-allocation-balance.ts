@@ -15,16 +15,16 @@ export interface AssetBalance {
 
 const balance = z.object({ amount: decimal, asset_amount: decimal });
 
-/** Balance of the whole wallet without `addresses`. */
+/** Balance of the whole wallet without `addresses`. Release 4.2 reads an empty list likewise. */
 export function assetAllocationBalanceCall(guid: bigint, addresses?: readonly string[]): NodeCall<AssetBalance> {
   checkedGuid(guid);
   for (const address of addresses ?? []) checkAddress(address);
   return {
     operation: 'assetAllocationBalance',
-    named: (release) => ({
-      asset_guid: wireGuid(guid, release.dialect),
-      // The specification has a JSON array in a string here.
-      addresses: addresses === undefined ? undefined : JSON.stringify(addresses),
+    named: ({ dialect }) => ({
+      asset_guid: wireGuid(guid, dialect),
+      // The specification has a JSON array in a string here, and release 4.2 the array itself.
+      addresses: dialect === 'svc' && addresses !== undefined ? JSON.stringify(addresses) : addresses,
     }),
     limitBytes: SMALL_ANSWER_BYTES,
     decode(result) {

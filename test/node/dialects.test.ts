@@ -191,6 +191,12 @@ describe('one format for all dialects', () => {
     });
   });
 
+  test('release 4.2 has null for a token without public data', async () => {
+    const answer = INFO.replace('%', '"7"').replace('{"desc":"d"}', 'null');
+    const { client } = await nodeOf({ version: 1, methods: ['assetinfo'] }, answer, { dialect: 'syscoin-4.2' });
+    expect(await assetInfo(client, 7n)).toMatchObject({ guid: 7n, description: null });
+  });
+
   test.each([
     ['svc', 'svc_amount', '7'],
     ['syscoin-4.2', 'sys_amount', '"7"'],

@@ -26,7 +26,8 @@ export interface AssetInfo {
 const info = z.object({
   asset_guid: assetGuid,
   symbol: z.string(),
-  public_value: z.object({ desc: z.string().optional() }).optional(),
+  /** Release 4.2 gives null for a token without public data. */
+  public_value: z.object({ desc: z.string().optional() }).nullish(),
   contract: z.string().default(''),
   notary_address: z.string().default(''),
   total_supply: decimal,

@@ -12,7 +12,7 @@ import { type ErrorFacts, HoldfastError } from '../core/blob/errors.ts';
  * | `node/unauthorized` | 401 or 403 | no: fix credentials or `rpcallowip` |
  * | `node/busy` | 503: the work queue is full | yes |
  * | `node/warming-up` | -28 | yes |
- * | `node/rpc-error` | refused by the node with its own code (`NodeRpcError`) | no |
+ * | `node/rpc-error` | refused by the node with its own code (`NodeRpcError`), or for a missing signature | no |
  * | `node/absent` | the node says that it lacks the blob (`NodeRpcError`) | no |
  * | `node/method-not-found` | -32601: an unexpected release (`NodeRpcError`) | no |
  * | `node/unknown-wallet` | -18, -19 (`NodeRpcError`) | no |

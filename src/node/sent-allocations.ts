@@ -4,6 +4,9 @@ import { assetGuid } from './asset-guid.ts';
 import type { Decimal } from './decimal.ts';
 import { decimal } from './decimal-field.ts';
 import { decode, txId } from './decode.ts';
+import { NodeError } from './errors.ts';
+
+const MAX_REASON_CHARS = 500;
 
 /** Units of one token that one transaction sent to all recipients. */
 export interface SentAllocation {
@@ -36,8 +39,17 @@ const sent = z.object({
     .default([]),
 });
 
-/** @throws NodeError `node/malformed-answer` */
+/** Answer of release 4.2 where the wallet could not sign every input. It broadcast nothing, although the call succeeds. */
+const unsigned = z.object({
+  txid: z.undefined().optional(),
+  complete: z.literal(false),
+  errors: z.array(z.object({ error: z.string() })).catch([]),
+});
+
+/** @throws NodeError `node/malformed-answer`; `node/rpc-error` for a transaction that the wallet could not sign */
 export function readSent(result: unknown, method: string): AssetSent {
+  const refused = unsigned.safeParse(result);
+  if (refused.success) throw notSigned(method, refused.data.errors);
   const { txid, assetallocations_sent_count: count, assetallocations_sent } = decode(sent, result, method);
   return {
     txid,
@@ -48,4 +60,14 @@ export function readSent(result: unknown, method: string): AssetSent {
       nativeAmount: one.svc_amount ?? one.sys_amount ?? null,
     })),
   };
+}
+
+function notSigned(method: string, errors: readonly { readonly error: string }[]): NodeError {
+  const [first] = errors;
+  const why = first === undefined ? '' : `: ${first.error.slice(0, MAX_REASON_CHARS)}`;
+  return new NodeError('node/rpc-error', `The node sent nothing, because its wallet cannot sign every input${why}`, {
+    details: { method, unsignedInputs: errors.length },
+    retryable: false,
+    hint: 'Use the wallet that has the keys of these tokens and coins.',
+  });
 }

@@ -191,6 +191,25 @@ describe('one format for all dialects', () => {
     });
   });
 
+  test.each([
+    ['["a",{"error":1}]', 'The node sent nothing, because its wallet cannot sign every input'],
+    ['[{"txid":"aa","vout":1,"error":"Unable to sign input"}]', /cannot sign every input: Unable to sign input$/],
+    [undefined, 'The node sent nothing, because its wallet cannot sign every input'],
+  ])('a send that the wallet of release 4.2 cannot sign is a refusal (%s)', async (errors, message) => {
+    const answer = `{"hex":"00","complete":false${errors === undefined ? '' : `,"errors":${errors}`}}`;
+    const { client } = await nodeOf(
+      { version: 1, methods: ['assetallocationsend', 'assetallocationsendmany'] },
+      answer,
+      {
+        dialect: 'syscoin-4.2',
+      },
+    );
+    const allocation = { guid: 7n, address: ADDRESS, amount: '1' };
+    const expected = { code: 'node/rpc-error', retryable: false, message: expect.stringMatching(message) };
+    await expect(assetAllocationSend(client, allocation)).rejects.toMatchObject(expected);
+    await expect(assetAllocationSendMany(client, [allocation])).rejects.toMatchObject(expected);
+  });
+
   test('release 4.2 has null for a token without public data', async () => {
     const answer = INFO.replace('%', '"7"').replace('{"desc":"d"}', 'null');
     const { client } = await nodeOf({ version: 1, methods: ['assetinfo'] }, answer, { dialect: 'syscoin-4.2' });

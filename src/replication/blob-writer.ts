@@ -127,25 +127,37 @@ export class BlobWriter {
     }
   }
 
+  /** Reports whether `replaceHere` has room for the blob now. Older copies of a cache give way for it. */
+  async hasRoomToReplace(name: ContentName, sizeBytes: number, signal: AbortSignal): Promise<boolean> {
+    const countedBytes = (await this.#isCountedHere(name, signal)) ? sizeBytes : 0;
+    return await this.#modules.room.makeRoom(sizeBytes, countedBytes, signal);
+  }
+
   /**
    * Does what `putHere` does; a copy that is replaced in place has its room already, and keeps it when it is not replaced.
    * false as well: a purge came meanwhile, and the bytes are deleted again.
    */
   async replaceHere(blob: VerifiedBlob, signal: AbortSignal): Promise<boolean> {
-    const { local, room } = this.#modules;
-    const before = room.isCache ? await local.store.stat(blob, signal).catch(() => null) : null;
+    const { room } = this.#modules;
+    const hasRoomAlready = await this.#isCountedHere(blob, signal);
     const sizeBytes = blob.bytes.length;
-    if (before !== null) room.giveBack(sizeBytes);
+    if (hasRoomAlready) room.giveBack(sizeBytes);
     let isWritten = false;
     try {
       isWritten = await this.putHere(blob, signal);
     } finally {
-      if (!isWritten && before !== null) room.takeBack(sizeBytes);
+      if (!isWritten && hasRoomAlready) room.takeBack(sizeBytes);
     }
     if (!isWritten || !(await room.purgeAgain(blob))) return isWritten;
     // The room of a copy that was there before is counted until the next count, as after every purge.
-    if (before === null) room.giveBack(sizeBytes);
+    if (!hasRoomAlready) room.giveBack(sizeBytes);
     return false;
+  }
+
+  /** Reports whether a cache counts bytes that lie here under this name, good or not. */
+  async #isCountedHere(name: ContentName, signal: AbortSignal): Promise<boolean> {
+    const { local, room } = this.#modules;
+    return room.isCache && (await local.store.stat(name, signal).catch(() => null)) !== null;
   }
 
   /**

@@ -108,6 +108,21 @@ export class DiskQuota {
     return this.withoutEviction(() => this.#claim(bytes, signal));
   }
 
+  /**
+   * Does what `claim` does, and claims nothing: bytes are fetched only where they will have room. `countedBytes`: so many are
+   * counted for the copy that they replace.
+   */
+  makeRoom(bytes: number, countedBytes: number, signal: AbortSignal): Promise<boolean> {
+    return this.withoutEviction(async () => {
+      this.giveBack(countedBytes);
+      try {
+        return await this.#makeRoom(bytes, signal);
+      } finally {
+        this.takeBack(countedBytes);
+      }
+    });
+  }
+
   /** Evicts blobs that were not mined in time. Gives how many went. */
   expire(entries: readonly ContentEntry[], signal: AbortSignal): Promise<number> {
     return this.withoutEviction(async () => {
@@ -227,11 +242,16 @@ export class DiskQuota {
   }
 
   async #claim(bytes: number, signal: AbortSignal): Promise<boolean> {
+    if (!(await this.#makeRoom(bytes, signal))) return false;
+    this.#count(bytes);
+    return true;
+  }
+
+  async #makeRoom(bytes: number, signal: AbortSignal): Promise<boolean> {
     signal.throwIfAborted();
     while (!(await this.#hasRoom(bytes))) {
       if (!this.isCache || !(await this.#evictSafest(signal))) return false;
     }
-    this.#count(bytes);
     return true;
   }
 

@@ -240,11 +240,11 @@ export class Upkeep {
     }
     await replication.folder.rowSalvage.salvage(signal);
     catalog.replicas.tryAgainNow();
-    while (await replication.folder.mender.mendSome(signal));
+    await replication.folder.mender.mendDue(signal);
     const usable = findings.filter(({ fault }) => fault === null).map(({ backend }) => backend);
     await replication.drain(usable, signal);
     // A blob that one backend did not have may have come to another meanwhile.
-    while (await replication.folder.mender.mendSome(signal));
+    await replication.folder.mender.mendDue(signal);
   }
 
   /** A part at a time, between which whatever else this process does has its turn. */

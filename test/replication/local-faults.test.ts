@@ -1,5 +1,6 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import type { ContentEntry } from '../../src/catalog/content-table.ts';
@@ -11,7 +12,7 @@ import type { VerifiedBlob } from '../../src/verify/verified-blob.ts';
 import { eventually } from '../e2e/eventually.ts';
 import { NEVER, sampleBlob } from '../sample-blobs.ts';
 import { rotPage } from '../storage/local/rot.ts';
-import { MemoryBackend } from './memory-backend.ts';
+import { keyOf, MemoryBackend } from './memory-backend.ts';
 import { type ReplicationSetup, replicationScene } from './replication-scene.ts';
 
 /** Blobs that lie in the local store, proven, and on the backends. */
@@ -234,9 +235,48 @@ test('a small blob whose row cannot be written is kept as a file', async () => {
   expect(Buffer.from((await made.store.get(blob, NEVER)) ?? '')).toEqual(Buffer.from(blob.bytes));
 });
 
-test('a folder that keeps and is full passes new blobs on to a backend', async () => {
-  const made = await stored([], { disk: async () => ({ freeBytes: 0, totalBytes: 2 ** 40 }) });
-  expect(await made.spool(sampleBlob('full', 1_000))).toBe('s3');
+describe('a folder that keeps and is full', () => {
+  async function full() {
+    const disk = { freeBytes: 0, totalBytes: 2 ** 40, looks: 0 };
+    const look = async () => {
+      disk.looks += 1;
+      return { ...disk };
+    };
+    const made = await stored([], { disk: look });
+    for (const blob of SMALL.slice(0, 3)) expect(await made.spool(blob)).toBe('s3');
+    made.s3.asked.length = 0;
+    return { ...made, disk };
+  }
+
+  test('passes new blobs on to a backend, and fetches none of them back before there is room', async () => {
+    const { s3, disk, catalog, clock, replication, entryOf } = await full();
+    const { mender } = replication.folder;
+    expect(await mender.mendSome(NEVER)).toBe(false);
+    expect(s3.asked).toEqual([]);
+    const failures = SMALL.slice(0, 3).map(
+      (blob) => catalog.placementsOf(entryOf(blob)).find(({ backend }) => backend === 'local')?.lastFailure?.code,
+    );
+    expect(failures).toEqual(['storage/full', undefined, undefined]);
+    disk.freeBytes = 2 ** 40;
+    clock.wallMs += 60_000;
+    await mender.mendDue(NEVER);
+    expect([s3.asked.length, catalog.replicas.damagedCount('local')]).toEqual([3, 0]);
+  });
+
+  test('is looked at again when another blob comes or half a minute has passed, and not meanwhile', async () => {
+    const { s3, disk, spool, start } = await full();
+    const before = disk.looks;
+    const { stop } = start();
+    await eventually(() => expect(disk.looks).toBeGreaterThan(before));
+    for (let turns = 0; turns < 50; turns += 1) await turn();
+    expect(disk.looks - before).toBeLessThan(3);
+    s3.asked.length = 0;
+    const last = sampleBlob('comes later', 1_000);
+    await spool(last);
+    for (let turns = 0; turns < 50; turns += 1) await turn();
+    await stop();
+    expect(s3.asked.filter((asked) => asked.startsWith('get'))).toEqual([`get ${keyOf(last)}`]);
+  });
 });
 
 test('a catalog that fails once while a cache looks for damaged copies is told until the next look', async () => {

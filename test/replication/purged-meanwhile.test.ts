@@ -36,9 +36,9 @@ async function scene(
   const takenDownBeforeRoom = async (work: () => Promise<unknown>, purge = true) => {
     const goOn = Promise.withResolvers<void>();
     const waits = Promise.withResolvers<void>();
-    const before = room.withoutEviction(() => goOn.promise);
     const claim = room.claim.bind(room);
     room.claim = (...given) => {
+      void room.withoutEviction(() => goOn.promise);
       waits.resolve();
       return claim(...given);
     };
@@ -46,7 +46,7 @@ async function scene(
     await waits.promise;
     await takeDown(purge);
     goOn.resolve();
-    await Promise.all([before, working]);
+    await working;
   };
   const spool = () => spooler.spool(BLOB, FACTS, NEVER);
   const counted = async () => {

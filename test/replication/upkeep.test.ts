@@ -141,6 +141,29 @@ describe('check', () => {
     });
   });
 
+  test('repair tries each copy here once that no place can give, however long that takes', async () => {
+    const { stored, upkeep, s3, second, store, clock, damage, catalog } = await scene({ mode: 'keep' });
+    await stored();
+    catalog.recordProven('local', catalog.page('oldest', null, BLOBS.length));
+    for (const blob of [FIRST, LAST]) {
+      await store.delete(nameOf(blob), NEVER);
+      damage.report('local', blob);
+    }
+    for (const backend of [s3, second]) backend.blobs.clear();
+    const stopping = new AbortController();
+    const copy = store.copy.bind(store);
+    let looks = 0;
+    store.copy = async (...given) => {
+      // A copy that rested is due again before the next one was tried.
+      clock.wallMs += 600_000;
+      looks += 1;
+      if (looks > 100) stopping.abort(new Error('it does not end'));
+      return await copy(...given);
+    };
+    const repair = { ...CHECK, backend: 'local', repair: true };
+    expect(await upkeep.check(repair, () => {}, stopping.signal)).toMatchObject({ leftCount: 2, repaired: 0 });
+  });
+
   test('repair takes in what a place has and the catalog does not know', async () => {
     const { stored, job, s3, catalog } = await scene();
     await stored();

@@ -46,6 +46,11 @@ const ALARM = { bytes: 5_368_709_120, share: 0.1, minBytes: 83_886_080, maxShare
 const DISK_LOOK_MS = 1_000;
 const GRADES: readonly EvictionGrade[] = ['stored', 'held-elsewhere'];
 const EVICTED_TOGETHER = 32;
+/**
+ * A search for stored blobs that finds none has read every row of the cache, and is repeated only after so long. No claim fails
+ * for that: a blob that is stored by then is among those that are held elsewhere.
+ */
+const SEARCH_AGAIN_MS = 10_000;
 /** A settled copy is read whole elsewhere before it goes, while a write waits for the room. */
 const ASKED_TOGETHER: Readonly<Record<EvictionSafety, number>> = { kept: EVICTED_TOGETHER, settled: 8 };
 
@@ -61,6 +66,8 @@ export class DiskQuota {
   /** Bytes that the last look may not have shown: then under way, or claimed since. A disk can fill between two looks. */
   #unseenBytes = 0;
   #isLow = false;
+  /** When a search for stored blobs last found none, by what was searched for. */
+  readonly #foundNoneMs = new Map<string, number>();
   /** One at a time: room that is freed for one blob is not counted for another, nor is a blob deleted that has come again.
    * The caller gets the error; the next one has its turn all the same. */
   #turn: Promise<unknown> = Promise.resolve();
@@ -337,10 +344,12 @@ export class DiskQuota {
   /** Only on the word of backends that answer now, and only what they say they hold when they are asked. */
   async #evictSafe(grade: EvictionGrade, safety: EvictionSafety, signal: AbortSignal): Promise<boolean> {
     const { eviction, catalog } = this.#modules;
-    const { cached } = catalog.replicas;
+    const { cached, required } = catalog.replicas;
+    // Fewer backends than are required make no blob stored: the search would read every row of the cache.
+    const least = grade === 'stored' ? required : 1;
     let backends = eviction.answering();
-    while (backends.length > 0) {
-      const entries = cached.evictable(grade, safety, backends, ASKED_TOGETHER[safety]);
+    while (backends.length >= least) {
+      const entries = this.#evictable(grade, safety, backends);
       const { there, bad, silent } = await eviction.confirm(entries, safety, backends, signal);
       if (await this.#delete(cached.recordEvicted(there), signal)) return true;
       // A copy that was found gone is not among the next ones, and neither are those of a backend that is silent.
@@ -348,6 +357,18 @@ export class DiskQuota {
       backends = backends.filter((backend) => !silent.has(backend));
     }
     return false;
+  }
+
+  #evictable(grade: EvictionGrade, safety: EvictionSafety, backends: readonly string[]): readonly ContentEntry[] {
+    const { catalog, clock } = this.#modules;
+    const search = () => catalog.replicas.cached.evictable(grade, safety, backends, ASKED_TOGETHER[safety]);
+    if (grade !== 'stored') return search();
+    const searched = `${safety} ${backends.join(' ')}`;
+    const foundNoneMs = this.#foundNoneMs.get(searched) ?? Number.NEGATIVE_INFINITY;
+    if (clock.steadyMs() - foundNoneMs < SEARCH_AGAIN_MS) return [];
+    const entries = search();
+    if (entries.length === 0) this.#foundNoneMs.set(searched, clock.steadyMs());
+    return entries;
   }
 
   async #reclaim(signal: AbortSignal): Promise<void> {

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { NEVER, nameOf, sampleBlob } from '../sample-blobs.ts';
-import { MemoryBackend } from './memory-backend.ts';
+import { MemoryBackend, refusal } from './memory-backend.ts';
 import { replicationScene } from './replication-scene.ts';
 
 test('no claim gets room while a full disk deletes evicted blobs: it may be for the same blob again', async () => {
@@ -173,4 +173,50 @@ test('other files leave the reserve of the catalog free, and room for the blobs 
   expect(await room.reservedBytes()).toBe(41 * MIB);
   room.settle(MIB);
   expect(await room.reservedBytes()).toBe(40 * MIB);
+});
+
+/** A cache full of blobs that a first backend holds; two copies are required. `searches`: grades that it looked for. */
+async function heldByOne(second: MemoryBackend) {
+  const backends = [new MemoryBackend('first'), second];
+  const scene = await replicationScene({ backends, budgetBytes: 1_500, replicasRequired: 2 });
+  const { replication, catalog, clock, spool } = scene;
+  const { cached } = catalog.replicas;
+  const evictable = cached.evictable.bind(cached);
+  const searches: string[] = [];
+  cached.evictable = (grade, safety, ...given) => {
+    if (safety === 'kept') searches.push(grade);
+    return evictable(grade, safety, ...given);
+  };
+  await replication.admit(NEVER);
+  const fill = async (label: string, ...ids: string[]) => {
+    for (let index = 0; index < 3; index += 1) await spool(sampleBlob(`${label} ${index}`, 500));
+    await replication.drain(ids, NEVER);
+  };
+  await fill('held by one', 'first');
+  return { room: replication.room, clock, fill, searches };
+}
+
+test('a cache looks for no stored blob while fewer backends answer than are required', async () => {
+  const away = new MemoryBackend('second');
+  away.before = () => {
+    throw refusal('second');
+  };
+  const { room, searches } = await heldByOne(away);
+  expect([await room.claimSpare(500, NEVER), searches]).toEqual([false, []]);
+  expect([await room.claim(500, NEVER), searches]).toEqual([true, ['held-elsewhere']]);
+});
+
+test('a search that found no stored blob is repeated after ten seconds, and holds up no claim meanwhile', async () => {
+  const { room, clock, fill, searches } = await heldByOne(new MemoryBackend('second'));
+  for (let reads = 0; reads < 3; reads += 1) expect(await room.claimSpare(500, NEVER)).toBe(false);
+  expect(searches).toEqual(['stored']);
+  expect(await room.claim(1_500, NEVER)).toBe(true);
+  expect(searches).toEqual(['stored', 'held-elsewhere']);
+  room.settle(1_500);
+  room.giveBack(1_500);
+  await fill('stored', 'first', 'second');
+  clock.steadyMs += 9_999;
+  expect(await room.claimSpare(500, NEVER)).toBe(false);
+  clock.steadyMs += 1;
+  expect(await room.claimSpare(500, NEVER)).toBe(true);
 });

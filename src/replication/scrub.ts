@@ -90,7 +90,7 @@ export interface CheckedCopies<E extends { readonly sequence: number }> {
 
 const PAGE_ENTRIES = 256;
 const AT_A_TIME = 8;
-/** After so many faults of one page it is the place that does not answer, and no single copy. */
+/** After so many faults of one page, and each time after as many more, it is looked whether the place gives another copy. */
 const MAX_UNCLEAR = 24;
 /** A check that was given up on Friday goes on on Monday, and no more a month later. */
 const RESUMED_WITHIN_MS = 7 * 86_400_000;
@@ -147,7 +147,7 @@ export class Scrub<E extends { readonly sequence: number }> {
     while (left > 0) {
       const after = this.#progress.progress(backend, purpose);
       const page = this.#copies.goodAfter(after, Math.min(left, PAGE_ENTRIES));
-      unread.push(...(await this.#look(page, counts, signal)));
+      unread.push(...(await this.#look(page, counts, signal, unread.length)));
       this.#progress.recordProgress(backend, purpose, page.at(-1)?.sequence ?? 0);
       if (page.length === 0) break;
       left -= page.length;
@@ -162,11 +162,9 @@ export class Scrub<E extends { readonly sequence: number }> {
     const unread: number[] = [];
     const entryOf = (wanted: number) =>
       this.#copies.goodAfter(wanted - 1, 1).filter(({ sequence }) => sequence === wanted);
-    // A group is so small that its faults alone never end the reading.
-    const size = MAX_UNCLEAR - 1;
-    for (let from = 0; from < sequences.length; from += size) {
-      const entries = sequences.slice(from, from + size).flatMap(entryOf);
-      unread.push(...(await this.#look(entries, counts, signal)));
+    for (let from = 0; from < sequences.length; from += PAGE_ENTRIES) {
+      const entries = sequences.slice(from, from + PAGE_ENTRIES).flatMap(entryOf);
+      unread.push(...(await this.#look(entries, counts, signal, unread.length)));
     }
     return { backend, ...counts, unread };
   }
@@ -184,12 +182,13 @@ export class Scrub<E extends { readonly sequence: number }> {
     counts.isResumed = after > 0;
     // The copies behind the place where it goes on are not counted.
     const total = after > 0 ? null : Math.ceil(goodCount / of);
+    let unread = 0;
     for (;;) {
       const page = this.#copies.goodAfter(after, PAGE_ENTRIES);
       const last = page.at(-1);
       if (last === undefined) break;
       const part = page.filter(({ sequence }) => sequence % of === index - 1);
-      await this.#look(part, counts, signal);
+      unread += (await this.#look(part, counts, signal, unread)).length;
       after = last.sequence;
       this.#progress.recordProgress(backend, purpose, after);
       progress({ backend, step: 'reading', done: counts.read, total });
@@ -198,13 +197,25 @@ export class Scrub<E extends { readonly sequence: number }> {
   }
 
   /**
-   * Reads copies, some at a time, and records what they are. One that cannot be looked at holds up none behind it. Gives the
-   * sequences of those.
+   * Reads copies, some at a time, and records what they are. One that cannot be looked at holds up none behind it, while the
+   * place gives others. Gives the sequences of those. `unreadBefore`: how many there were of them before, for people.
    */
-  async #look(entries: readonly E[], counts: Counts, signal: AbortSignal): Promise<number[]> {
+  async #look(entries: readonly E[], counts: Counts, signal: AbortSignal, unreadBefore = 0): Promise<number[]> {
     const copies = this.#copies;
     const waiting = [...entries];
+    const good: ReadCopy<E>[] = [];
     const unclear: { readonly entry: E; readonly error: StorageError }[] = [];
+    /** A place that gives another copy just now is healthy: the copies that it does not give are passed over, and reported. */
+    const giveAnother = async (error: StorageError) => {
+      const passed = new Set(unclear.map(({ entry }) => entry.sequence));
+      const newest = good.at(-1)?.entry ?? copies.newestGood;
+      // The newest comes before the oldest: the rules of a bucket archive its oldest objects, many of them together.
+      const other = [...(newest === null ? [] : [newest]), ...copies.goodAfter(0, passed.size + 1)].find(
+        ({ sequence }) => !passed.has(sequence),
+      );
+      if (other === undefined) throw error;
+      await copies.look(other, signal);
+    };
     const look = async (entry: E) => {
       try {
         return await copies.look(entry, signal);
@@ -212,11 +223,10 @@ export class Scrub<E extends { readonly sequence: number }> {
         signal.throwIfAborted();
         if (!(error instanceof StorageError)) throw error;
         unclear.push({ entry, error });
-        if (unclear.length >= MAX_UNCLEAR) throw error;
+        if (unclear.length % MAX_UNCLEAR === 0) await giveAnother(error);
         return 'unclear';
       }
     };
-    const good: ReadCopy<E>[] = [];
     const readSome = async () => {
       for (let entry = waiting.shift(); entry !== undefined; entry = waiting.shift()) {
         signal.throwIfAborted();
@@ -240,16 +250,10 @@ export class Scrub<E extends { readonly sequence: number }> {
       }
       const [first] = unclear;
       if (first !== undefined) {
-        const passed = new Set(unclear.map(({ entry }) => entry.sequence));
-        const newest = good.at(-1)?.entry ?? copies.newestGood;
-        // The newest comes before the oldest: the rules of a bucket archive its oldest objects, many of them together.
-        const other = [...(newest === null ? [] : [newest]), ...copies.goodAfter(0, passed.size + 1)].find(
-          ({ sequence }) => !passed.has(sequence),
-        );
-        // A place that gives another copy just now is healthy: a copy that it does not give is passed over, and reported.
-        if (other === undefined) throw first.error;
-        await copies.look(other, signal);
-        counts.fault = `${copies.describe(first.entry)} could not be looked at: ${first.error.message}`;
+        await giveAnother(first.error);
+        const others = unreadBefore + unclear.length - 1;
+        const which = `${copies.describe(first.entry)}${others === 0 ? '' : ` and ${others} other copies`}`;
+        counts.fault = `${which} could not be looked at: ${first.error.message}`;
       }
       return unclear.map(({ entry }) => entry.sequence);
     } finally {

@@ -288,10 +288,9 @@ test('a scrub that gives a place up reads there no more, and records what it was
   await replication.drain(['s3'], NEVER);
   reads();
   const slow = BLOBS[2] ?? sampleBlob('', 0);
-  const unclear = new Set(BLOBS.filter((blob) => blob !== slow).map(keyOf));
   backend.before = async (operation, name) => {
     if (operation !== 'get' || name === null) return;
-    if (unclear.has(keyOf(name))) throw refusal('s3', 'storage/archived');
+    if (keyOf(name) !== keyOf(slow)) throw refusal('s3', 'storage/archived');
     await turns();
   };
   clock.wallMs += 86_400_000;
@@ -359,6 +358,46 @@ test('days whose copies a bucket keeps where it cannot be read are passed over a
     { read: 0, fault: told },
     { read: 3, fault: null },
   ]);
+});
+
+describe('a bucket that keeps its oldest copies where they cannot be read, more than a page holds,', () => {
+  async function archived() {
+    const scene = await stored();
+    const { backend, replication, spool } = scene;
+    const behind = Array.from({ length: 30 }, (_, index) => sampleBlob(`behind ${index}`, 90));
+    for (const blob of behind) await spool(blob);
+    await replication.drain(['s3'], NEVER);
+    const old = new Set(BLOBS.map(keyOf));
+    backend.before = (operation, name) => {
+      if (operation === 'get' && name !== null && old.has(keyOf(name))) throw refusal('s3', 'storage/archived');
+    };
+    scene.reads();
+    const told = `keccak256 ${BLOBS[0]?.versionHash} and 29 other copies could not be looked at: The s3 store refuses.`;
+    return { ...scene, behind, told };
+  }
+
+  test('has them passed over and counted, and the copies behind them read', async () => {
+    const { scrub, backend, told } = await archived();
+    const day = await scrub.slice(1, NEVER);
+    expect(day).toMatchObject({ read: 30, fault: told });
+    expect(day.unread).toHaveLength(30);
+    expect(await scrub.readAgain(day.unread, NEVER)).toMatchObject({ read: 0, fault: told });
+    backend.before = () => {};
+    expect(await scrub.readAgain(day.unread, NEVER)).toMatchObject({ read: 30, fault: null, unread: [] });
+  });
+
+  test('keeps no day that follows from its part', async () => {
+    const { scrub, reads, behind } = await archived();
+    await scrub.slice(2, NEVER);
+    reads();
+    expect(await scrub.slice(2, NEVER)).toMatchObject({ read: 30, fault: null });
+    expect(new Set(reads())).toEqual(new Set(behind.map((blob) => `get ${keyOf(blob)}`)));
+  });
+
+  test('ends no check of everything', async () => {
+    const { scrub, told } = await archived();
+    expect(await scrub.check({ index: 1, of: 1 }, () => {}, NEVER)).toMatchObject({ read: 30, fault: told });
+  });
 });
 
 test('a check repairs nothing that it has not found: a good copy elsewhere stays as it is', async () => {

@@ -14,7 +14,7 @@ import { raise } from './admission.ts';
 import type { BackendHandle, CopyFinding } from './backend-handle.ts';
 import { Bandwidth } from './bandwidth.ts';
 import type { Copies } from './copies.ts';
-import { isOtherBytes, noSource, notKept } from './copy-fault.ts';
+import { isOtherBytes, mayHaveSource, noSource, notKept } from './copy-fault.ts';
 import type { DamageWatch, ReadCopy } from './damage-watch.ts';
 import { FailingCopies } from './failing-copies.ts';
 import { tellOfMove } from './moved-backend.ts';
@@ -44,9 +44,12 @@ const MAX_BYTES_UNDER_WAY = 33_554_432;
 const GROUP_LIMIT = 256;
 /** Copies on their way share a commit: a synced commit holds up everything else here, and no caller waits for a record. */
 const LINGER_MS = 250;
-/** Copies that failed before take at most this share of the requests: what fails again holds up nothing else. */
+/** Beside new copies, those that failed before take at most this share of the requests: what fails again holds up nothing else. */
 const FAILED_SHARE = 0.125;
-/** A backend that takes a probe and no blob is asked more and more slowly, down to one blob a second. */
+/**
+ * A backend that takes a probe and no blob is asked more and more slowly, down to one blob a second. So is one for whose copies
+ * the places that could give them do not answer.
+ */
 const SLOW_DOWN = { after: 64, stepMs: 10, maxMs: 1_000 } as const;
 const LOOK_FOR_GONE_MS = 10_000;
 
@@ -143,22 +146,32 @@ export class Replicator {
   /** The part of the queue whose turn it is; null: nothing is due. */
   #nextQueue(): QueuedCopy[] | null {
     const { site, catalog, clock } = this.#modules;
+    const { requests } = this.#options;
     const isNotUnderWay = ({ sequence }: QueuedCopy) => !this.#underWay.has(sequence);
-    if (this.#failedUnderWay < Math.max(1, Math.floor(this.#options.requests * FAILED_SHARE))) {
-      if (this.#failedQueue.length === 0) {
-        this.#failedQueue = catalog.replicas.dueAgain(site.id, LOOK_AHEAD + this.#underWay.size).filter(isNotUnderWay);
-      }
-      if (this.#failedQueue.length > 0) return this.#failedQueue;
-    }
+    const mayTryAgain = this.#failedUnderWay < Math.max(1, Math.floor(requests * FAILED_SHARE));
+    if (mayTryAgain && this.#hasFailed()) return this.#failedQueue;
     if (this.#queue.length === 0) {
       this.#queue = catalog.replicas.due(site.id, LOOK_AHEAD + this.#underWay.size).filter(isNotUnderWay);
     }
     if (this.#queue.length > 0) return this.#queue;
+    // One request stays free for a copy that comes meanwhile.
+    if (!mayTryAgain && this.#failedUnderWay < requests - 1 && this.#hasFailed()) return this.#failedQueue;
     if (clock.steadyMs() - this.#lookedForGoneMs >= LOOK_FOR_GONE_MS) {
       this.#lookedForGoneMs = clock.steadyMs();
       this.#failing.forgetGone();
     }
     return null;
+  }
+
+  /** Reports whether a copy that failed before is due. */
+  #hasFailed(): boolean {
+    const { site, catalog } = this.#modules;
+    if (this.#failedQueue.length === 0) {
+      this.#failedQueue = catalog.replicas
+        .dueAgain(site.id, LOOK_AHEAD + this.#underWay.size)
+        .filter(({ sequence }) => !this.#underWay.has(sequence));
+    }
+    return this.#failedQueue.length > 0;
   }
 
   #now(): { readonly wallMs: number; readonly steadyMs: number } {
@@ -310,7 +323,10 @@ export class Replicator {
 
   #failed({ entry, sequence, attempts, state }: QueuedCopy, error: unknown): void {
     const { catalog, site, copies, damage, clock } = this.#modules;
-    if (codeOf(error) !== 'archive/no-good-copy') this.#tell(sequence, entry, error);
+    const hasNoSource = codeOf(error) === 'archive/no-good-copy';
+    // While the place of a source is away, each copy of the queue would fail at once, and rest long after it is back.
+    if (!hasNoSource || mayHaveSource(error)) this.#slowDown();
+    if (!hasNoSource) this.#tell(sequence, entry, error);
     // A copy that was found damaged just now is repaired in the same run: a check that repairs ends with it whole.
     const isNewlyDamaged = state !== 'damaged' && isOtherBytes(error);
     const pauseMs = isNewlyDamaged ? 0 : backoffMs(BACKOFF.copy, attempts + 1);
@@ -329,14 +345,17 @@ export class Replicator {
     ]);
   }
 
-  /** Reports the fault of one blob as that blob's alone: the backend is in use, and the other blobs go there. */
-  #tell(sequence: number, entry: ContentEntry, error: unknown): void {
-    const { site, conditions, clock } = this.#modules;
+  #slowDown(): void {
     this.#failuresInARow += 1;
     const { after, stepMs, maxMs } = SLOW_DOWN;
-    if (this.#failuresInARow >= after) {
-      this.#pausedUntilMs = clock.steadyMs() + Math.min(maxMs, stepMs * (this.#failuresInARow - after + 1));
-    }
+    if (this.#failuresInARow < after) return;
+    const pauseMs = Math.min(maxMs, stepMs * (this.#failuresInARow - after + 1));
+    this.#pausedUntilMs = this.#modules.clock.steadyMs() + pauseMs;
+  }
+
+  /** Reports the fault of one blob as that blob's alone: the backend is in use, and the other blobs go there. */
+  #tell(sequence: number, entry: ContentEntry, error: unknown): void {
+    const { site, conditions } = this.#modules;
     const isOfStore = error instanceof StorageError ? isOfTheStore(error) : !(error instanceof HoldfastError);
     if (isOfStore || site.isLeftAlone) raise(conditions, site.id, error);
     else this.#failing.failed(sequence, entry, error);

@@ -442,3 +442,55 @@ test.each([
   const brought = isLetIn ? [before, after, BLOB] : [before, after];
   expect(proven).toEqual(brought.map(({ versionHash }) => versionHash));
 });
+
+describe('a backend that is filled from another one alone', () => {
+  const blobs = Array.from({ length: 100 }, (_, index) => sampleBlob(`held by the first ${index}`, 100));
+
+  /** Blobs that only the first backend holds, and that the second one is to have; the first one goes away. */
+  async function filled() {
+    const [first, second] = [new MemoryBackend('first'), new MemoryBackend('second')];
+    const made = await scene([first, second], { requests: 8, budgetBytes: 20_000 });
+    for (const blob of blobs) await made.spool(blob);
+    await made.drain('first');
+    while (await made.replication.room.relieve(NEVER));
+    first.before = () => {
+      throw refusal('first');
+    };
+    second.asked.length = 0;
+    return { ...made, first, second };
+  }
+
+  test('has its queue tried slowly while that one is away, and not each copy at once', async () => {
+    const { drain, second, catalog, clock, conditions } = await filled();
+    await drain('second');
+    // 64 failures slow it down; eight requests are under way then.
+    expect(second.asked.length).toBeLessThan(80);
+    expect(catalog.replicas.due('second', 200).length).toBeGreaterThan(20);
+    clock.steadyMs += 500;
+    await drain('second');
+    expect(second.asked.length).toBeLessThan(90);
+    expect(conditions.has('copies:second')).toBe(false);
+  });
+
+  test('gets the copies that failed meanwhile with all its requests but one, where no others come', async () => {
+    const { drain, first, second, clock, catalog } = await filled();
+    for (let tries = 0; tries < 40; tries += 1) {
+      clock.steadyMs += 1_000;
+      await drain('second');
+    }
+    expect(catalog.replicas.due('second', 200)).toEqual([]);
+    first.before = () => {};
+    clock.wallMs += 600_000;
+    clock.steadyMs += 600_000;
+    let [underWay, most] = [0, 0];
+    second.before = async (operation) => {
+      if (operation !== 'putNew') return;
+      underWay += 1;
+      most = Math.max(most, underWay);
+      for (let turns = 0; turns < 3; turns += 1) await setImmediate();
+      underWay -= 1;
+    };
+    await drain('second');
+    expect([second.blobs.size, most]).toEqual([100, 7]);
+  });
+});

@@ -76,11 +76,22 @@ export class OnePlace {
     const path: MarkPath = `probe/place-${randomBytes(16).toString('hex')}`;
     await store.put({ path, text: path }, 'create', signal);
     try {
-      for (const other of asked) if ((await readText(other.store, path, signal)) === path) return other;
+      for (const other of asked) if ((await this.#readMark(site, other, path, signal)) === path) return other;
       return null;
     } finally {
       // A bucket that permits no deletes keeps the mark, as it keeps the objects of a probe.
       await store.delete(path, signal).catch(() => signal.throwIfAborted());
+    }
+  }
+
+  /** Reads the mark of this backend through another one. Where that one does not answer, the error names both. */
+  async #readMark(site: BackendHandle, other: BackendHandle, path: MarkPath, signal: AbortSignal) {
+    try {
+      return await readText(other.store, path, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof StorageError)) throw error;
+      throw notCompared(site.id, other.id, error);
     }
   }
 
@@ -107,6 +118,20 @@ function samePlace(backend: string, other: string): StorageError {
       details: { backend, other },
       retryable: false,
       hint: `Name another bucket, prefix or server for ${backend}, or leave it out and set HOLDFAST_REPLICAS_REQUIRED to what is left.`,
+    },
+  );
+}
+
+/** Until both are compared, one place could count as two. */
+function notCompared(backend: string, other: string, cause: StorageError): StorageError {
+  return new StorageError(
+    cause.code,
+    `The ${backend} store is not used yet: ${other}, which is in use, cannot tell now whether both are one place. ${cause.message}`,
+    {
+      details: { backend, other },
+      retryable: true,
+      hint: `Repair ${other}: ${backend} is used once ${other} answers. Or leave ${other} out of the settings, and restart.`,
+      cause,
     },
   );
 }

@@ -133,6 +133,26 @@ test('a bucket that went away keeps no Kubo out: they are never one place', asyn
   expect(catalog.totals()).toMatchObject({ stored: 1 });
 });
 
+test('a bucket that is kept out by another one that went away says which one that is', async () => {
+  const [away, healthy] = [new MarkedBackend('s3:one', false), new MarkedBackend('s3:two', false)];
+  const { replication, conditions } = await replicationScene({ backends: [away, healthy] });
+  healthy.before = () => {
+    throw refusal('s3:two');
+  };
+  expect([...(await replication.admit(NEVER)).keys()]).toEqual(['s3:two']);
+  healthy.before = () => {};
+  away.before = () => {
+    throw refusal('s3:one');
+  };
+  await replication.admit(NEVER);
+  const told = () => conditions.standing().find(({ subject }) => subject === 'backend:s3:two');
+  expect(told()).toMatchObject({ code: 'storage/unreachable', hint: expect.stringContaining('Repair s3:one') });
+  expect(told()?.message).toMatch(/^The s3:two store is not used yet: s3:one, .* The s3:one store refuses\.$/);
+  away.before = () => {};
+  expect(await replication.admit(NEVER)).toEqual(new Map());
+  expect(told()).toBe(undefined);
+});
+
 /** A backend in memory that takes marks, as a bucket does or as a Kubo does, and keeps none. */
 class MarkedBackend extends MemoryBackend {
   readonly #pins: boolean;

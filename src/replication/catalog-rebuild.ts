@@ -64,8 +64,10 @@ export class CatalogRebuild {
     return this.#folderFault ?? customFault;
   }
 
+  /** A backend that was found to be the place of another one since its walk is not among them: nothing waits for it. */
   get #walked(): readonly Reindex[] {
-    return [this.#folder, ...this.#sites.values()];
+    const used = [...this.#sites].filter(([site]) => site.isAdmitted);
+    return [this.#folder, ...used.map(([, one]) => one)];
   }
 
   /** All blobs that a place lists and that could not be read. */

@@ -24,8 +24,11 @@ export function reindexedSite(site: BackendHandle, { replicas }: Catalog, damage
       return length;
     },
     record(found) {
+      // Found to be the place of another backend meanwhile: its copies do not count.
+      if (!site.isAdmitted) return [];
       const upheld = damage.upheld(site.id, found);
       replicas.recordFound(site.id, upheld);
+      for (const one of upheld) damage.healed(site.id, one);
       return upheld;
     },
   };

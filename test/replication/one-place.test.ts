@@ -11,7 +11,7 @@ import { s3Options } from '../../src/storage/s3/s3-options.ts';
 import { S3Store } from '../../src/storage/s3/s3-store.ts';
 import { NEVER, sampleBlob } from '../sample-blobs.ts';
 import { misbehavingServer, object, s3Error } from '../storage/misbehaving-server.ts';
-import { MemoryBackend, refusal } from './memory-backend.ts';
+import { keyOf, MemoryBackend, refusal } from './memory-backend.ts';
 import { replicationScene } from './replication-scene.ts';
 
 const BLOB = sampleBlob('once', 1_000);
@@ -83,6 +83,23 @@ test('a new catalog is whole without the second address: nothing waits for a bac
     true,
     false,
   ]);
+});
+
+test('nothing waits for a second address that a walk has begun to read and that is displaced meanwhile', async () => {
+  const second = new MemoryBackend('s3:two');
+  second.blobs.set(keyOf(BLOB), BLOB.bytes);
+  const { replication, catalogRebuild, catalog, conditions } = await replicationScene({ backends: [second] });
+  await replication.admit(NEVER);
+  const [site] = replication.sites;
+  if (site === undefined) throw new Error('There is one.');
+  second.before = (operation) => {
+    if (operation !== 'get') return;
+    site.isAdmitted = false;
+    site.twinOf = 's3:one';
+  };
+  await catalogRebuild.adoptBackends(AbortSignal.timeout(20_000));
+  expect(second.asked).toContain(`get ${keyOf(BLOB)}`);
+  expect([catalog.isRebuilt(), conditions.has('rebuild'), catalog.totals().stored]).toEqual([true, false, 0]);
 });
 
 test('the address through which the copies were proven stays in use, also when the other is let in first', async () => {

@@ -25,13 +25,16 @@ function scene() {
     verify: async (candidate: Parameters<typeof verifyBlob>[0]) => verifyBlob(candidate, nobleHasher),
   };
   const site = new BackendHandle(backend, verifier, SYSTEM_CLOCK);
+  site.isAdmitted = true;
   const custom = { adopt: async () => ({}) };
   const conditions = new ConditionBoard(createLogger('fatal', { write: () => {} }), () => 1);
   const damage = new DamageWatch(catalog, conditions, new Activity(), ['local', 's3']);
   const reindex = new Reindex(reindexedSite(site, catalog, damage), catalog, custom);
   return {
     backend,
+    site,
     catalog,
+    conditions,
     damage,
     unread: reindex.unread,
     adopt: (signal: AbortSignal = NEVER) => reindex.blobs(signal),
@@ -80,6 +83,29 @@ test('a blob that is purged and let in again after a walk has read it is read ag
   ]);
   backend.before = () => {};
   expect(await again()).toEqual({ adopted: 0, damaged: 1, unread: 0 });
+});
+
+test('damaged copies that are whole again are damaged no more once a walk has found them', async () => {
+  const { backend, catalog, conditions, damage, adopt } = scene();
+  await adopt();
+  const back = BLOBS.slice(0, 3);
+  for (const blob of back) {
+    backend.blobs.delete(keyOf(blob));
+    damage.report('s3', blob);
+  }
+  expect([catalog.replicas.damagedCount('s3'), conditions.has('damage')]).toEqual([3, true]);
+  for (const blob of back) backend.blobs.set(keyOf(blob), blob.bytes);
+  expect(await adopt()).toMatchObject({ adopted: 3 });
+  expect([catalog.replicas.damagedCount('s3'), conditions.has('damage')]).toEqual([0, false]);
+});
+
+test('copies of a backend that is found to be the place of another one during the walk do not count', async () => {
+  const { backend, site, catalog, adopt } = scene();
+  backend.before = (operation) => {
+    if (operation === 'get') site.isAdmitted = false;
+  };
+  expect(await adopt()).toMatchObject({ adopted: 0 });
+  expect(catalog.totals().stored).toBe(0);
 });
 
 test('a blob that was not given and is taken down meanwhile is not waited for', async () => {

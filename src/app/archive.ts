@@ -276,7 +276,7 @@ export class Archive implements ArchiveView {
         new RowSalvage(local, catalog, damage, conditions),
         new OrphanSweep(local, catalog, room, damage, conditions, log),
         cacheFill,
-        new UnminedExpiry(catalog, room, poller, conditions, Notifier.following(chain.moved, poller.changes)),
+        new UnminedExpiry(catalog, room, damage, poller, conditions, Notifier.following(chain.moved, poller.changes)),
       ),
       report: new BackendReport(catalog, room, sites, poller),
     });

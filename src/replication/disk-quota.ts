@@ -130,10 +130,15 @@ export class DiskQuota {
     });
   }
 
-  /** Evicts blobs that were not mined in time. Gives how many went. */
-  expire(entries: readonly ContentEntry[], signal: AbortSignal): Promise<number> {
+  /** Evicts blobs that were not mined in time. Gives how many went. `told`: which left the books, before they are deleted. */
+  expire(
+    entries: readonly ContentEntry[],
+    signal: AbortSignal,
+    told: (gone: readonly ContentEntry[]) => void = () => {},
+  ): Promise<number> {
     return this.withoutEviction(async () => {
       const gone = this.#modules.catalog.unmined.recordEvicted(entries, 'expired');
+      told(gone);
       await this.#delete(gone, signal);
       return gone.length;
     });

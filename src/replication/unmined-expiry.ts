@@ -5,6 +5,7 @@ import type { Notifier } from '../core/notifier.ts';
 import { BACKOFF } from '../core/time/backoff.ts';
 import { LONGEST_SLEEP_MS, type Next, runLoop } from '../core/time/run-loop.ts';
 import type { ChainTip } from '../node/blob-node.ts';
+import type { DamageWatch } from './damage-watch.ts';
 import type { DiskQuota } from './disk-quota.ts';
 
 /** The latest listing of the nodes. */
@@ -21,14 +22,23 @@ const GROUP_ENTRIES = 64;
 export class UnminedExpiry {
   readonly #catalog: Catalog;
   readonly #room: DiskQuota;
+  readonly #damage: Pick<DamageWatch, 'forget'>;
   readonly #poller: NodeListing;
   readonly #conditions: ConditionBoard;
   readonly #changes: Notifier;
 
   /** @param changes notifies when the chain moved, and when the list is current or names something no more */
-  constructor(catalog: Catalog, room: DiskQuota, poller: NodeListing, conditions: ConditionBoard, changes: Notifier) {
+  constructor(
+    catalog: Catalog,
+    room: DiskQuota,
+    damage: Pick<DamageWatch, 'forget'>,
+    poller: NodeListing,
+    conditions: ConditionBoard,
+    changes: Notifier,
+  ) {
     this.#catalog = catalog;
     this.#room = room;
+    this.#damage = damage;
     this.#poller = poller;
     this.#conditions = conditions;
     this.#changes = changes;
@@ -52,6 +62,10 @@ export class UnminedExpiry {
       const gone = await this.#room.expire(
         old.filter(({ versionHash }) => !this.#poller.isListed(versionHash)),
         signal,
+        // A copy that rotted is not damaged any more, also where the disk does not delete it.
+        (expired) => {
+          for (const one of expired) this.#damage.forget(one);
+        },
       );
       // A blob that is still listed, or held elsewhere, stays where it is in this order.
       skip += old.length - gone;

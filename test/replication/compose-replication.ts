@@ -64,7 +64,7 @@ export function composeReplication(options: ReplicationOptions, facts: Replicati
       new RowSalvage(local, catalog, damage, conditions),
       new OrphanSweep(local, catalog, room, damage, conditions, log),
       new CacheFill(local, room, catalog, conditions),
-      new UnminedExpiry(catalog, room, poller, conditions, new Notifier()),
+      new UnminedExpiry(catalog, room, damage, poller, conditions, new Notifier()),
     ),
     report: new BackendReport(catalog, room, sites, poller),
   });

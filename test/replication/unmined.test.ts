@@ -157,22 +157,28 @@ test('damage of a blob that was evicted unmined, and was mined and written to a 
 });
 
 test('an old blob that no block has is evicted as soon as the list names it no more', async () => {
-  const { catalog, replication, conditions, spool, store } = await replicationScene({ backends: [] });
+  const { catalog, replication, conditions, spool, store, damage } = await replicationScene({ backends: [] });
   walk(catalog);
   const blob = sampleBlob('old', 500);
   await spool(blob, unmined);
+  // A copy that rotted is not damaged any more once its blob is evicted.
+  damage.report('local', blob);
+  expect(conditions.has('damage')).toBe(true);
   let isListed = true;
   const tip = { height: 101, hash: hash(101), medianTimeSeconds: LATER + UNMINED_KEPT_SECONDS + 1, syncing: false };
   const changes = new Notifier();
   const listing = { state: { tip }, isListed: () => isListed };
   const stopping = new AbortController();
-  const running = new UnminedExpiry(catalog, replication.room, listing, conditions, changes).run(stopping.signal);
+  const running = new UnminedExpiry(catalog, replication.room, damage, listing, conditions, changes).run(
+    stopping.signal,
+  );
   await nextTurn();
   expect(await store.stat(blob, NEVER)).not.toBeNull();
   isListed = false;
   changes.notify();
   // The loop looks again by itself after half a minute.
   await eventually(async () => expect(await store.stat(blob, NEVER)).toBeNull());
+  expect(conditions.has('damage')).toBe(false);
   stopping.abort();
   await running;
 });

@@ -6,7 +6,7 @@ import { decode, seconds, txId, versionHash } from './decode.ts';
 export interface ListedEntry {
   readonly versionHash: VersionHash;
   readonly sizeBytes: number;
-  /** Field `mtp` of release 5 or `mpt` of 4.4; null when the dialect lacks it. */
+  /** Field `mtp` of release 5 or `mpt` of 4.4; null when the dialect lacks it, and in 4.4 before a block has the blob. */
   readonly medianTimeSeconds: number | null;
   readonly txid: TxId | null;
 }
@@ -32,10 +32,15 @@ const entry = z
     (listed): ListedEntry => ({
       versionHash: listed.versionhash,
       sizeBytes: listed.datasize,
-      medianTimeSeconds: listed.mtp ?? listed.mpt ?? null,
+      medianTimeSeconds: medianTimeIn(listed),
       txid: listed.txid ?? null,
     }),
   );
+
+/** Release 4.4 gives 0 until a block has the blob (read in its sources). */
+export function medianTimeIn({ mtp, mpt }: { readonly mtp?: number | undefined; readonly mpt?: number | undefined }) {
+  return mtp ?? (mpt === 0 ? null : (mpt ?? null));
+}
 
 const list = z.array(entry);
 const anyList = z.array(z.unknown());

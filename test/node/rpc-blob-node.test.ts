@@ -67,14 +67,17 @@ describe('single calls', () => {
       result(response, seen, [
         { versionhash: HELLO.versionHash, mtp: 7, datasize: 29, txid: 'AB'.repeat(32) },
         { versionhash: HELLO.versionHash.toUpperCase(), mpt: 8, datasize: 1 },
+        { versionhash: HELLO.versionHash, mpt: 0, datasize: 3 },
         { versionhash: HELLO.versionHash, datasize: 2 },
       ]),
     );
-    const { entries, unreadable } = await node.listBlobs({ count: 3, from: 0 }, never);
+    const { entries, unreadable } = await node.listBlobs({ count: 4, from: 0 }, never);
     expect(unreadable).toBe(0);
     expect(entries).toEqual([
       { versionHash: HELLO.versionHash, sizeBytes: 29, medianTimeSeconds: 7, txid: 'ab'.repeat(32) },
       { versionHash: HELLO.versionHash, sizeBytes: 1, medianTimeSeconds: 8, txid: null },
+      // No block has it yet.
+      { versionHash: HELLO.versionHash, sizeBytes: 3, medianTimeSeconds: null, txid: null },
       { versionHash: HELLO.versionHash, sizeBytes: 2, medianTimeSeconds: null, txid: null },
     ]);
   });

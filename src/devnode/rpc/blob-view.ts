@@ -23,12 +23,14 @@ export function blobView(
   const datasize = content.sizeBytes;
   const data = withData ? new HexText(node.hexOf(content)) : undefined;
   const mined = place === 'get' && block !== null ? { blockhash: block.hash, height: block.height } : {};
+  const isMined = placeOf(node.chain, entry.txid) !== null;
   switch (node.dialect) {
     case 'svc':
     case 'syscoin-4.2':
       return { versionhash, datasize, data };
     case 'syscoin-4.4':
-      return { versionhash, mpt: entry.medianTimeSeconds, datasize, ...mined, data };
+      // Before a block has the blob, the node says 0.
+      return { versionhash, mpt: isMined ? entry.medianTimeSeconds : 0, datasize, ...mined, data };
     case 'syscoin-5': {
       const locked = 'blockhash' in mined && block !== null ? { chainlock: node.chain.locks.covers(block) } : {};
       return { versionhash, mtp: entry.medianTimeSeconds, datasize, txid: entry.txid, ...mined, ...locked, data };

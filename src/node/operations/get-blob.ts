@@ -8,6 +8,7 @@ import { decodeData, wrongBlob } from '../blob-answer.ts';
 import type { NodeClient } from '../client.ts';
 import { blockHash, decode, height, seconds, txId, versionHash } from '../decode.ts';
 import { malformedAnswer, NodeError, type NodeErrorCode, NodeRpcError, RPC_NO_SUCH_TRANSACTION } from '../errors.ts';
+import { medianTimeIn } from '../list-answer.ts';
 import { type CallOptions, type NodeCall, SMALL_ANSWER_BYTES } from '../node-call.ts';
 import { rawTransactionCall } from './transactions.ts';
 
@@ -99,7 +100,7 @@ function infoOf(answer: z.output<typeof entry>): BlobInfo {
   return {
     versionHash: answer.versionhash,
     sizeBytes: answer.datasize,
-    medianTimeSeconds: answer.mtp ?? answer.mpt ?? null,
+    medianTimeSeconds: medianTimeIn(answer),
     txid: answer.txid ?? null,
     blockHash: answer.blockhash ?? null,
     height: answer.height ?? null,

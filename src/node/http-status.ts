@@ -3,11 +3,13 @@ import type { HttpAnswer } from './post.ts';
 
 const BRACE = 0x7b;
 const BRACKET = 0x5b;
+/** The node's own body of a 503. A proxy also answers 503 after it passed the call on. */
+const QUEUE_IS_FULL = Buffer.from('Work queue depth exceeded');
 
 /**
  * Passes answers that can be JSON-RPC. A node sends its own errors with 400, 404 or 500 and a JSON body.
- * @throws NodeError `unauthorized`, `busy`, `not-a-node`, or what a proxy reports: of a read `unreachable`, of a submission
- * `connection-lost`
+ * @throws NodeError `unauthorized`, `busy`, `not-a-node`, `unreachable`; `connection-lost` for a submission that the node may
+ * have executed
  */
 export function refuseNonRpc(name: string, answer: HttpAnswer, effect: 'read' | 'submit'): void {
   const { status } = answer;
@@ -26,26 +28,22 @@ export function refuseNonRpc(name: string, answer: HttpAnswer, effect: 'read' | 
       hint: 'Allow this machine’s address in the node (rpcallowip), and the operation for this user (rpcwhitelist).',
     });
   }
-  if (status === 503 || status === 429) {
+  if (status === 429 || (status === 503 && (effect === 'read' || answer.body.equals(QUEUE_IS_FULL)))) {
     throw new NodeError('node/busy', `The work queue of the node at ${name} is full (${status}).`, {
       details,
       retryable: true,
       hint: 'Send fewer calls at once, or raise rpcworkqueue of the node.',
     });
   }
-  if (status === 502 || status === 504) {
-    // The proxy may have passed the call on before the node's answer was lost.
-    if (effect === 'submit') {
-      throw new NodeError(
-        'node/connection-lost',
-        `A proxy in front of ${name} gave no answer of the node (${status}).`,
-        {
-          details,
-          retryable: true,
-          hint: 'The node may have executed the call: look for its effect before you send it again.',
-        },
-      );
-    }
+  const first = answer.body[0];
+  const isJson = first === BRACE || first === BRACKET;
+  const what = answer.body.length === 0 ? 'an empty body' : answer.contentType || 'something that is not JSON';
+  const isOfGateway = status >= 502 && status <= 504;
+  // Redirects and refusals (3xx, 4xx) did not reach the node.
+  if (effect === 'submit' && (isOfGateway || (!isJson && (status < 300 || status >= 500)))) {
+    throw unknownOutcome(`The server at ${name} gave no answer of the node: status ${status} with ${what}.`, details);
+  }
+  if (isOfGateway) {
     throw new NodeError('node/unreachable', `A proxy in front of ${name} does not reach the node (${status}).`, {
       details,
       retryable: true,
@@ -63,9 +61,7 @@ export function refuseNonRpc(name: string, answer: HttpAnswer, effect: 'read' | 
       },
     );
   }
-  const first = answer.body[0];
-  if (first === BRACE || first === BRACKET) return;
-  const what = answer.body.length === 0 ? 'an empty body' : answer.contentType || 'something that is not JSON';
+  if (isJson) return;
   throw new NodeError(
     'node/not-a-node',
     `The server at ${name} is no node: it answered status ${status} with ${what}.`,
@@ -75,4 +71,21 @@ export function refuseNonRpc(name: string, answer: HttpAnswer, effect: 'read' | 
       hint: 'Give the address of the RPC port, with its path if there is a proxy before it.',
     },
   );
+}
+
+/** Converts the error of a submission whose answer is too long, or no HTTP: the node may have executed the call. */
+export function submissionError(error: unknown): unknown {
+  if (!(error instanceof NodeError)) return error;
+  const { code, message, details } = error;
+  const isHidden = code === 'node/body-too-large' || (code === 'node/not-a-node' && details['status'] === undefined);
+  return isHidden ? unknownOutcome(message, details, error) : error;
+}
+
+function unknownOutcome(message: string, details: Readonly<Record<string, unknown>>, cause?: NodeError): NodeError {
+  return new NodeError('node/connection-lost', message, {
+    details,
+    retryable: true,
+    hint: 'The node may have executed the call: look for its effect before you send it again.',
+    cause,
+  });
 }

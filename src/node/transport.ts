@@ -4,7 +4,7 @@ import { basicCredentials, type CredentialSource, cookieFile } from './credentia
 import { createDispatcher } from './dispatcher.ts';
 import { type BasicCredentials, parseEndpoint } from './endpoint.ts';
 import { NodeError } from './errors.ts';
-import { refuseNonRpc } from './http-status.ts';
+import { refuseNonRpc, submissionError } from './http-status.ts';
 import { type HttpAnswer, type HttpPost, post } from './post.ts';
 
 export interface NodeTimeouts {
@@ -89,7 +89,11 @@ export function createTransport(options: TransportOptions, clock: Pick<Clock, 's
       refuseNonRpc(endpoint.name, answer, request.effect);
       return read(answer.body);
     };
-    return await post(to, call, checked);
+    try {
+      return await post(to, call, checked);
+    } catch (error) {
+      throw request.effect === 'submit' ? submissionError(error) : error;
+    }
   }
 
   return {

@@ -5,9 +5,10 @@ import {
   assetAllocationSendMany,
   createBlob,
   createClient,
+  type Dialect,
   type NodeClient,
 } from '../../src/client.ts';
-import { createBlobNode, NodeError, type TransportOptions } from '../../src/node/index.ts';
+import { createBlobNode, NodeError, type NodeErrorCode, type TransportOptions } from '../../src/node/index.ts';
 import { type Answering, fakeNode, json, rpcError } from './fake-node.ts';
 
 const never = new AbortController().signal;
@@ -218,17 +219,49 @@ describe('addresses', () => {
 
 describe('a submission that a proxy answers for the node', () => {
   const allocation = { guid: 123456n, address: 'tsys1qtheaddressofanother', amount: '1' };
+  async function clientOf(dialect: Dialect, answer: Answering) {
+    const fake = await fakeNode(answer);
+    const client = createClient({ url: fake.url, dialect });
+    onTestFinished(() => client.close());
+    return { fake, client };
+  }
+  const page = (status: number): Answering => {
+    return (response) => response.writeHead(status, { 'content-type': 'text/html' }).end(HTML);
+  };
+
   test.each([
     { dialect: 'syscoin-5', send: (client: NodeClient) => createBlob(client, new Uint8Array([1])) },
     { dialect: 'syscoin-4.2', send: (client: NodeClient) => assetAllocationSend(client, allocation) },
     { dialect: 'syscoin-4.2', send: (client: NodeClient) => assetAllocationSendMany(client, [allocation]) },
   ] as const)('is told as one that may have been executed ($dialect)', async ({ dialect, send }) => {
-    for (const status of [502, 504]) {
-      const fake = await fakeNode((response) => response.writeHead(status).end(HTML));
-      const client = createClient({ url: fake.url, dialect });
-      onTestFinished(() => client.close());
+    for (const status of [500, 502, 503, 504, 524]) {
+      const { fake, client } = await clientOf(dialect, page(status));
       await expect(send(client)).rejects.toMatchObject({ code: 'node/connection-lost', details: { status } });
       expect(fake.seen).toHaveLength(1);
     }
+  });
+
+  test.each<[string, Answering]>([
+    ['a page', html],
+    ['an empty body', (response) => response.end()],
+    ['a body that is too long', (response) => response.end('x'.repeat(2 ** 19))],
+    ['what is no HTTP', (_response, _seen, request) => request.socket.end('OK\r\n\r\n')],
+  ])('with %s is told as one that may have been executed', async (_what, answer) => {
+    const { client } = await clientOf('syscoin-5', answer);
+    const sent = createBlob(client, new Uint8Array([1]));
+    await expect(sent).rejects.toMatchObject({
+      code: 'node/connection-lost',
+      hint: expect.stringContaining('before you send it again'),
+    });
+  });
+
+  test.each<[string, Answering, NodeErrorCode]>([
+    ['the node’s full queue', (response) => response.writeHead(503).end('Work queue depth exceeded'), 'node/busy'],
+    ['a limit of the proxy', page(429), 'node/busy'],
+    ['a redirect', page(307), 'node/not-a-node'],
+    ['a page for an unknown path', page(404), 'node/not-a-node'],
+  ])('with %s is told as one that was not executed', async (_what, answer, code) => {
+    const { client } = await clientOf('syscoin-5', answer);
+    await expect(createBlob(client, new Uint8Array([1]))).rejects.toMatchObject({ code });
   });
 });

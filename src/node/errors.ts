@@ -25,7 +25,7 @@ import { type ErrorFacts, HoldfastError } from '../core/blob/errors.ts';
  * | `node/submission-unknown` | sent without an answer, and later look-ups did not show whether it arrived | look again
  * |
  * | `node/stage-not-reached` | was submitted; the stage to wait for did not come in time | wait on |
- * | `node/closed` | the client was closed | no |
+ * | `node/closed` | the client was closed; a call in progress may have been executed | no |
  */
 export type NodeErrorCode =
   | 'node/unreachable'

@@ -1,119 +1,18 @@
-import type { ServerResponse } from 'node:http';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { createClient, type SubmissionProgress, type SubmitOptions, submitBlob } from '../../src/client.ts';
-import { encodeHex } from '../../src/core/blob/hex.ts';
+import type { SubmissionProgress } from '../../src/client.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
-import { nobleHasher } from '../../src/verify/hasher.ts';
-import { callOf, fakeNode, json, result, rpcError, type Seen } from './fake-node.ts';
-
-const BYTES = new TextEncoder().encode('a blob of ours');
-const HASH = encodeHex(nobleHasher.keccak256(BYTES));
-const TXID = 'cd'.repeat(32);
-const OLD_TXID = '0d'.repeat(32);
-const BLOCK = 'b1'.repeat(32);
-
-interface Entry {
-  txid: string;
-  height?: number;
-  chainlock?: boolean;
-}
-/** Answers that a proxy gives or leaves of a submission that the node has executed. */
-const GARBLED = {
-  'a 502 of a proxy': (response) => response.writeHead(502).end('<html>Bad gateway</html>'),
-  'a 504 of a proxy': (response) => response.writeHead(504).end('<html>Gateway timeout</html>'),
-  'a page of a proxy': (response) => response.writeHead(524).end('<html>A timeout occurred</html>'),
-  'an empty 200': (response) => response.writeHead(200).end(),
-  'half of the answer': (response) => json(response, 200, '{"result":{"txid":"cdcd'),
-  'an answer that is too long': (response) => json(response, 200, `{"result":"${'cd'.repeat(2 ** 18)}"}`),
-} satisfies Record<string, (response: ServerResponse) => void>;
-type Fate = 'answer' | 'lose the call' | 'lose the answer' | keyof typeof GARBLED;
-
-function isGarbled(fate: string): fate is keyof typeof GARBLED {
-  return fate in GARBLED;
-}
-
-/** A node with at most one blob. `story` lists the cache's answers to successive look-ups; the last one stays. */
-async function nodeWith(setting: {
-  story: readonly (Entry | null)[];
-  fates?: readonly Fate[];
-  adrift?: boolean;
-  afterCreate?: Entry;
-  /** The look-up that is never answered, and what happens then. */
-  hangs?: { readonly look: number; readonly then: () => void };
-  /** From this look-up on the node refuses the user. */
-  refusesFrom?: number;
-}) {
-  const state = { looks: 0, created: 0, createBodies: [] as string[], arrived: false };
-  const fake = await fakeNode((response, seen, request) => {
-    const { method, params } = callOf(seen);
-    const [argument] = Array.isArray(params) ? params : [];
-    switch (method) {
-      case 'syscoincreatenevmblob': {
-        const fate = setting.fates?.[state.created] ?? 'answer';
-        state.created += 1;
-        state.createBodies.push(seen.body);
-        if (fate !== 'lose the call') state.arrived = true;
-        if (fate === 'answer') return result(response, seen, { txid: TXID, versionhash: HASH, datasize: BYTES.length });
-        return isGarbled(fate) ? GARBLED[fate](response) : request.socket.resetAndDestroy();
-      }
-      case 'getnevmblobdata':
-        if (state.looks === setting.hangs?.look) return setting.hangs.then();
-        if (state.looks >= (setting.refusesFrom ?? Number.POSITIVE_INFINITY)) return response.writeHead(403).end();
-        return answerGet(argument === HASH ? nextOf(setting.story) : entryOfTx(String(argument)), argument, (body) =>
-          body === null
-            ? rpcError(response, seen, -32602, `Could not find blob information for versionhash ${argument}`)
-            : result(response, seen, body),
-        );
-      case 'getrawtransaction':
-        if (setting.adrift === true) return rpcError(response, seen, -5, 'No such mempool or blockchain transaction.');
-        return result(response, seen, { txid: TXID, version: 137, vout: [] });
-      case 'getblockheader':
-        return result(response, seen, headerAt(100));
-      default:
-        return rpcError(response, seen, -32601, 'Method not found');
-    }
-  });
-  let last: Entry | null = null;
-  function nextOf(story: readonly (Entry | null)[]): Entry | null {
-    if (state.arrived && setting.afterCreate !== undefined) return setting.afterCreate;
-    last = story[Math.min(state.looks, story.length - 1)] ?? null;
-    state.looks += 1;
-    return last;
-  }
-  function entryOfTx(txid: string): Entry | null {
-    return last?.txid === txid && last.height !== undefined ? last : null;
-  }
-  const client = createClient({ url: fake.url, dialect: 'syscoin-5' });
-  onTestFinished(() => client.close());
-  const progress: SubmissionProgress[] = [];
-  const submit = (options: SubmitOptions = {}) =>
-    submitBlob(client, BYTES, { pollMs: 1, listedWithinMs: 20, onProgress: (one) => progress.push(one), ...options });
-  const stages = () => progress.map((one) => (one.kind === 'stage' ? one.submission.stage : one.kind));
-  return { fake, state, submit, stages };
-}
-
-function answerGet(entry: Entry | null, _argument: unknown, answer: (body: object | null) => unknown): unknown {
-  if (entry === null) return answer(null);
-  const block =
-    entry.height === undefined ? {} : { blockhash: BLOCK, height: entry.height, chainlock: entry.chainlock ?? false };
-  return answer({ versionhash: HASH, mtp: 1, datasize: BYTES.length, txid: entry.txid, ...block });
-}
-
-const headerAt = (height: number) => ({
-  hash: BLOCK,
-  height,
-  confirmations: 0,
-  merkleroot: '',
-  time: 1,
-  mediantime: 1,
-  nTx: 1,
-  chainlock: false,
-});
-const creates = (seen: readonly Seen[]) => seen.filter((one) => callOf(one).method === 'syscoincreatenevmblob').length;
-
-const ours = { txid: TXID };
-const mined = { txid: TXID, height: 5 };
-const locked = { txid: TXID, height: 5, chainlock: true };
+import {
+  BLOCK,
+  creates,
+  HASH,
+  locked,
+  mined,
+  nodeWith,
+  OLD_TXID,
+  ours,
+  TXID,
+  unknownThere,
+} from './node-with-one-blob.ts';
 
 describe('submitBlob', () => {
   test('submitBlob reports every stage', async () => {
@@ -160,7 +59,7 @@ describe('submitBlob', () => {
   });
 
   test('a listed blob whose transaction is gone was dropped', async () => {
-    const { submit } = await nodeWith({ story: [null, ours], adrift: true });
+    const { submit } = await nodeWith({ story: [null, ours], others: { getrawtransaction: unknownThere } });
     expect(await submit({ until: 'mined' })).toMatchObject({
       stage: 'dropped',
       reason: expect.stringContaining('memory pool'),
@@ -180,57 +79,6 @@ describe('submitBlob', () => {
       if (one.kind === 'stage' && one.submission.stage === 'listed') abort.abort('enough');
     };
     await expect(submit({ until: 'mined', signal: abort.signal, onProgress })).rejects.toBe('enough');
-  });
-});
-
-describe('after a lost connection', () => {
-  test('a blob that arrived is not sent again', async () => {
-    const { submit, fake, stages } = await nodeWith({ story: [null], fates: ['lose the answer'], afterCreate: ours });
-    expect(await submit()).toMatchObject({ stage: 'listed', txid: TXID });
-    expect(creates(fake.seen)).toBe(1);
-    expect(stages()).toEqual(['looking', 'sent', 'listed']);
-  });
-
-  test.each(Object.keys(GARBLED).filter(isGarbled))('a blob that arrived is not sent again after %s', async (fate) => {
-    const { submit, fake, stages } = await nodeWith({ story: [null], fates: [fate], afterCreate: ours });
-    expect(await submit()).toMatchObject({ stage: 'listed', txid: TXID });
-    expect(creates(fake.seen)).toBe(1);
-    expect(stages()).toEqual(['looking', 'sent', 'listed']);
-  });
-
-  test('a look that fails for good tells that the blob may have arrived', async () => {
-    const { submit, fake } = await nodeWith({
-      story: [null],
-      fates: ['a 504 of a proxy'],
-      refusesFrom: 1,
-    });
-    await expect(submit()).rejects.toMatchObject({ code: 'node/submission-unknown', details: { versionHash: HASH } });
-    expect(creates(fake.seen)).toBe(1);
-  });
-
-  test('a blob that did not arrive is sent again without risk of a second transaction', async () => {
-    const { submit, state } = await nodeWith({ story: [null], fates: ['lose the call', 'answer'], afterCreate: ours });
-    expect(await submit()).toMatchObject({ stage: 'listed', txid: TXID });
-    expect(state.createBodies.map((body) => callParams(body))).toEqual([
-      [encodeHex(BYTES), true],
-      [encodeHex(BYTES), false],
-    ]);
-    function callParams(body: string): unknown {
-      const { params } = callOf({ body, path: '', authorization: '', contentType: '' });
-      return params;
-    }
-  });
-
-  test('a resubmission with an unknown outcome is not repeated', async () => {
-    const { submit, fake } = await nodeWith({ story: [{ txid: OLD_TXID, height: 3 }], fates: ['lose the answer'] });
-    await expect(submit()).rejects.toMatchObject({ code: 'node/submission-unknown', details: { versionHash: HASH } });
-    expect(creates(fake.seen)).toBe(1);
-  });
-
-  test('a second lost answer ends the attempts', async () => {
-    const { submit, fake } = await nodeWith({ story: [null], fates: ['lose the call', 'lose the call'] });
-    await expect(submit()).rejects.toMatchObject({ code: 'node/submission-unknown' });
-    expect(creates(fake.seen)).toBe(2);
   });
 });
 

@@ -19,14 +19,13 @@ export interface SendOptions extends CreateBlobOptions, CallOptions {
 }
 
 export const DEFAULT_POLL_MS = 2_000;
-/** Answers of the node that it lacks the blob, before the blob is sent again. */
-const LOOKS = 3;
-/** Most polls, answered or not. */
-const QUESTIONS = 30;
+/** Most polls for a blob whose answer was lost. */
+const MAX_LOOKS = 30;
 
 /**
- * Submits a blob once, even over a failing connection: after a lost or garbled answer it polls whether the blob arrived. Calls
- * `onLost` then.
+ * Sends a blob once. After a lost or garbled answer it polls whether the blob arrived, and calls `onLost`. It never sends the
+ * blob again: the node goes on with a call whose client is gone, and such a call can wait behind others for minutes. A node
+ * without the blob therefore does not show that the call failed, and a second call would make a second transaction.
  * @throws NodeError `node/submission-unknown` when the outcome stays unknown
  */
 export async function sendOnce(
@@ -37,6 +36,8 @@ export async function sendOnce(
 ): Promise<Submitted> {
   const hash = hashWith(options.hasher ?? nobleHasher, options.hashType ?? 'keccak256', bytes);
   const versionHash = parseVersionHash(encodeHex(hash));
+  // The dialect is known from here on, so a later error is one of the submission itself.
+  await client.release(options);
   const before = await findBlob(client, versionHash, options).catch((error: unknown) => {
     // A release without blobs: the submission itself will be refused.
     if (error instanceof NodeError && error.code === 'node/unsupported-operation') return null;
@@ -47,15 +48,9 @@ export async function sendOnce(
   } catch (error) {
     if (!mayHaveArrived(error)) throw error;
     onLost(error);
-    // With `overwriteExisting: false` the node makes no second transaction for a blob in its cache.
+    // The cache had the blob already, so it does not show whether this submission made a transaction.
     if (before !== null && options.overwriteExisting !== false) throw unknownSubmission(versionHash, error);
-    const found = await lookForArrival(client, versionHash, options, error);
-    if (found !== null) return { versionHash, txid: found.txid };
-  }
-  try {
-    return await create(client, bytes, versionHash, { ...options, overwriteExisting: false });
-  } catch (error) {
-    throw mayHaveArrived(error) ? unknownSubmission(versionHash, error) : error;
+    return { versionHash, txid: (await lookForArrival(client, versionHash, options, error)).txid };
   }
 }
 
@@ -78,21 +73,18 @@ async function lookForArrival(
   versionHash: VersionHash,
   options: SendOptions,
   lost: NodeError,
-): Promise<BlobInfo | null> {
-  let denied = 0;
-  for (let asked = 0; asked < QUESTIONS && denied < LOOKS; asked += 1) {
+): Promise<BlobInfo> {
+  for (let looks = 0; looks < MAX_LOOKS; looks += 1) {
     await pause(options.pollMs ?? DEFAULT_POLL_MS, options.signal ?? NEVER_ABORTED);
     try {
       const found = await findBlob(client, versionHash, options);
       if (found !== null) return found;
-      denied += 1;
     } catch (error) {
       if (!(error instanceof NodeError)) throw error;
       if (!error.retryable) throw unknownSubmission(versionHash, error);
     }
   }
-  if (denied < LOOKS) throw unknownSubmission(versionHash, lost);
-  return null;
+  throw unknownSubmission(versionHash, lost);
 }
 
 function mayHaveArrived(error: unknown): error is NodeError {
@@ -101,13 +93,9 @@ function mayHaveArrived(error: unknown): error is NodeError {
     case 'node/connection-lost':
     case 'node/timeout':
     case 'node/malformed-answer':
-    case 'node/body-too-large':
+    case 'node/wrong-blob':
+    case 'node/closed':
       return true;
-    case 'node/not-a-node': {
-      // The look before found a node there, so the page is of a proxy. A redirect or a refusal reached no node.
-      const status = Number(error.details['status']);
-      return !(status >= 300 && status < 500);
-    }
     default:
       return false;
   }
@@ -120,7 +108,7 @@ function unknownSubmission(versionHash: VersionHash, cause: NodeError): NodeErro
     {
       details: { versionHash },
       retryable: false,
-      hint: 'Search the node’s list for the version hash later. Submit the blob again only if the list lacks it.',
+      hint: 'The node may still be at work on the call. Search its list for the version hash in some minutes. If the list lacks it then, submit the blob again with --keep-existing (`overwriteExisting: false`).',
       cause,
     },
   );

@@ -1,0 +1,79 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { createClient, submitBlob } from '../../src/client.ts';
+import { callOf, fakeNode, json, rpcError } from './fake-node.ts';
+import {
+  BYTES,
+  creates,
+  type Fate,
+  GARBLED,
+  HASH,
+  isGarbled,
+  nodeWith,
+  OLD_TXID,
+  ours,
+  TXID,
+} from './node-with-one-blob.ts';
+
+describe('after a lost connection', () => {
+  test('a blob that arrived is not sent again', async () => {
+    const { submit, fake, stages } = await nodeWith({ story: [null], fates: ['lose the answer'], afterCreate: ours });
+    expect(await submit()).toMatchObject({ stage: 'listed', txid: TXID });
+    expect(creates(fake.seen)).toBe(1);
+    expect(stages()).toEqual(['looking', 'sent', 'listed']);
+  });
+
+  test.each(Object.keys(GARBLED).filter(isGarbled))('a blob that arrived is not sent again after %s', async (fate) => {
+    const { submit, fake, stages } = await nodeWith({ story: [null], fates: [fate], afterCreate: ours });
+    expect(await submit()).toMatchObject({ stage: 'listed', txid: TXID });
+    expect(creates(fake.seen)).toBe(1);
+    expect(stages()).toEqual(['looking', 'sent', 'listed']);
+  });
+
+  test('a look that fails for good tells that the blob may have arrived', async () => {
+    const { submit, fake } = await nodeWith({
+      story: [null],
+      fates: ['a 504 of a proxy'],
+      refusesFrom: 1,
+    });
+    await expect(submit()).rejects.toMatchObject({ code: 'node/submission-unknown', details: { versionHash: HASH } });
+    expect(creates(fake.seen)).toBe(1);
+  });
+
+  test.each<Fate>(['lose the call', 'a 504 of a proxy'])(
+    'a blob that the node does not show is not sent again: the call may still run (%s)',
+    async (fate) => {
+      const { submit, fake, state } = await nodeWith({ story: [null], fates: [fate] });
+      await expect(submit()).rejects.toMatchObject({
+        code: 'node/submission-unknown',
+        hint: expect.stringContaining('may still be at work'),
+      });
+      expect(creates(fake.seen)).toBe(1);
+      expect(state.looks).toBe(31);
+    },
+  );
+
+  test('a slow call ends after many looks, and its blob is found', async () => {
+    const story = [...Array<null>(10).fill(null), ours];
+    const { submit, fake } = await nodeWith({ story, fates: ['a 504 of a proxy'] });
+    expect(await submit()).toMatchObject({ stage: 'listed', txid: TXID });
+    expect(creates(fake.seen)).toBe(1);
+  });
+
+  test('a resubmission with an unknown outcome is not repeated', async () => {
+    const { submit, fake } = await nodeWith({ story: [{ txid: OLD_TXID, height: 3 }], fates: ['lose the answer'] });
+    await expect(submit()).rejects.toMatchObject({ code: 'node/submission-unknown', details: { versionHash: HASH } });
+    expect(creates(fake.seen)).toBe(1);
+  });
+
+  test('a dialect that cannot be detected ends the call with its own error: nothing was sent', async () => {
+    const fake = await fakeNode((response, seen) =>
+      callOf(seen).method === 'getnevmblobdata'
+        ? rpcError(response, seen, -32602, `Could not find blob information for versionhash ${HASH}`)
+        : json(response, 200, '{'),
+    );
+    const client = createClient({ url: fake.url });
+    onTestFinished(() => client.close());
+    await expect(submitBlob(client, BYTES, { pollMs: 1 })).rejects.toMatchObject({ code: 'node/malformed-answer' });
+    expect(creates(fake.seen)).toBe(0);
+  });
+});

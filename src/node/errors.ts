@@ -25,6 +25,7 @@ import { type ErrorFacts, HoldfastError } from '../core/blob/errors.ts';
  * | `node/submission-unknown` | sent without an answer, and later look-ups did not show whether it arrived | look again
  * |
  * | `node/stage-not-reached` | was submitted; the stage to wait for did not come in time | wait on |
+ * | `node/stage-unknown` | was submitted; the node does not show whether the stage to wait for is reached | look again later |
  * | `node/closed` | the client was closed; a call in progress may have been executed | no |
  */
 export type NodeErrorCode =
@@ -46,6 +47,7 @@ export type NodeErrorCode =
   | 'node/invalid-argument'
   | 'node/submission-unknown'
   | 'node/stage-not-reached'
+  | 'node/stage-unknown'
   | 'node/closed';
 
 /** A failed call. Message, details and cause never contain credentials. */

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { createDevnode } from '../../src/devnode/index.ts';
+import type { Dialect } from '../../src/node/index.ts';
 import { fakeSource } from '../reader/fake-source.ts';
 import { sampleBytes } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -11,8 +12,8 @@ import { cli } from './cli-in-process.ts';
 const QUARTER_HOUR_MS = 900_000;
 
 /** A node that mines nothing by itself, and a clock that is a quarter of an hour further at each look. */
-async function scene() {
-  const devnode = await createDevnode({ seed: 'cli submit' });
+async function scene(dialect: Dialect = 'syscoin-5') {
+  const devnode = await createDevnode({ seed: 'cli submit', dialect });
   onTestFinished(() => devnode.close());
   const folder = temporaryFolder();
   writeFileSync(join(folder, 'blob'), sampleBytes('awaited in vain', 300));
@@ -47,6 +48,24 @@ test('receipts have what the stage left of the limit, and the end says that the 
   expect(stdout).toMatch(
     /NOT ENOUGH: 0 receipts of 1 came in time\. The blob is submitted all the same\. .*--keep-existing/,
   );
+});
+
+test('a stage that the node cannot show ends `submit` with 1 at once, and names what was submitted', async () => {
+  const { submit } = await scene('svc');
+  expect((await submit('--wait', 'listed')).code).toBe(0);
+  const words = ['--wait', 'mined', '--wait-timeout', '999999', '--keep-existing', '--json'];
+  const { code, stdout, stderr } = await submit(...words);
+  expect([code, JSON.parse(stdout)]).toMatchObject([1, { stage: 'listed', until: 'mined', txid: null }]);
+  expect(stderr).toContain('It is listed. Whether it is mined cannot be seen:');
+});
+
+test('a node that refuses a call after the submission leaves `--json` with what was submitted', async () => {
+  const { devnode, submit } = await scene();
+  const { url } = await fakeSource(() => undefined);
+  devnode.faults.add({ fault: { kind: 'unauthorized' }, methods: ['getblockhash'] });
+  const { code, stdout } = await submit('--wait', 'sent', '--receipt', '1', '--archive', url, '--json');
+  const txid: unknown = expect.stringMatching(/^[0-9a-f]{64}$/);
+  expect([code, JSON.parse(stdout)]).toMatchObject([1, { stage: 'sent', txid }]);
 });
 
 test.each(['0', '1.5', 'soon', '1000000'])(

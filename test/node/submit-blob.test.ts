@@ -1,6 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { SubmissionProgress } from '../../src/client.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
+import { type Answering, json } from './fake-node.ts';
 import {
   BLOCK,
   creates,
@@ -114,6 +115,16 @@ describe('a limit for the stage', () => {
     });
     // The look that was under way at the limit has a little longer.
     expect(limiting).toHaveBeenCalledWith(65_000);
+  });
+
+  test('a look that shows nothing at the limit does not say that the stage was not reached', async () => {
+    const getblockheader: Answering = (response) => json(response, 200, '{');
+    const { submit } = await nodeWith({ story: [null, mined], dialect: 'syscoin-4.4', others: { getblockheader } });
+    hurry(1_000_000);
+    await expect(submit({ until: 'chain-locked', stageWithinMs: 1 })).rejects.toMatchObject({
+      code: 'node/stage-unknown',
+      details: { stage: 'mined', until: 'chain-locked', versionHash: HASH, txid: TXID },
+    });
   });
 
   test('a stage that was reached counts, also at the last look', async () => {

@@ -19,6 +19,7 @@ const OF_A_CALL = new Set([
   'node/closed',
   'node/invalid-argument',
   'node/stage-not-reached',
+  'node/stage-unknown',
   'node/submission-unknown',
 ]);
 

@@ -52,7 +52,7 @@ export function define(command: Command): Command {
 
 /**
  * Exit code 3: the node accepted the blob and then dropped it. 1: the stage of `--wait`, or as many receipts as were asked
- * for, did not come within `--wait-timeout`.
+ * for, did not come within `--wait-timeout`, or cannot be seen. With `--json` it still prints what was submitted.
  */
 export async function handle(
   options: VerbOptions,
@@ -66,7 +66,7 @@ export async function handle(
   const limitMs = parseSeconds(own['waitTimeout'] ?? DEFAULT_TIMEOUT_SECONDS) * 1_000;
   const bytes = await readBlob(resolve(context.cwd, file));
   const client = await nodeToAsk(config, context.cwd);
-  const sent = { atMs: SYSTEM_CLOCK.steadyMs() };
+  const sent: { atMs: number; as: Submission | null } = { atMs: SYSTEM_CLOCK.steadyMs(), as: null };
   try {
     const result = await submitBlob(client, bytes, {
       until,
@@ -77,7 +77,10 @@ export async function handle(
       ...feeOptions(own),
       ...(typeof own['wallet'] === 'string' ? { wallet: own['wallet'] } : {}),
       onProgress: (progress) => {
-        if (progress.kind === 'stage' && progress.submission.stage === 'sent') sent.atMs = SYSTEM_CLOCK.steadyMs();
+        if (progress.kind === 'stage' && progress.submission.stage === 'sent') {
+          sent.atMs = SYSTEM_CLOCK.steadyMs();
+          sent.as = progress.submission;
+        }
         if (!json) context.stderr.write(`${describeProgress(progress)}\n`);
       },
     });
@@ -86,6 +89,7 @@ export async function handle(
       if (json) printJson(context, result);
       return result.stage === 'dropped' ? EXIT.missing : EXIT.done;
     }
+    sent.as = result;
     const name = { hashType, versionHash: result.versionHash };
     const blob = { name, sizeBytes: bytes.length, highest: result.height };
     const timeoutMs = Math.max(1, Math.ceil(sent.atMs + limitMs - SYSTEM_CLOCK.steadyMs()));
@@ -95,8 +99,8 @@ export async function handle(
     return collected.isEnough ? EXIT.done : EXIT.failed;
   } catch (error) {
     // A script reads from it that the blob was submitted, and as what.
-    if (json && error instanceof NodeError && error.code === 'node/stage-not-reached')
-      printJson(context, error.details);
+    const isOfStage = error instanceof NodeError && error.details['stage'] !== undefined;
+    if (json && sent.as !== null) printJson(context, isOfStage ? error.details : sent.as);
     throw error;
   } finally {
     await client.close();
@@ -119,7 +123,7 @@ function describeProgress(progress: SubmissionProgress): string {
 }
 
 function describeEnd(result: Submission | DroppedSubmission): string {
-  const transaction = result.txid === null ? 'no new transaction' : `transaction ${result.txid}`;
+  const transaction = result.txid === null ? 'no transaction known' : `transaction ${result.txid}`;
   if (result.stage === 'dropped') return `dropped: ${result.reason} (${result.versionHash}, ${transaction})`;
   const block = result.height === null ? '' : `, block ${result.height}`;
   return `${result.stage}: ${result.versionHash} (${transaction}${block})`;

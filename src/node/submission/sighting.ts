@@ -16,6 +16,8 @@ export interface Submitted {
 
 /** State of the submission on the node. */
 export type Sighting =
+  /** The node gave no answer about the blob. */
+  | { readonly kind: 'unanswered' }
   | { readonly kind: 'absent' }
   /** In the cache. The transaction is in the mempool, or its place is unknown. */
   | { readonly kind: 'listed' }
@@ -28,23 +30,40 @@ export type Sighting =
       readonly locked: boolean;
     };
 
+export interface Look {
+  /** The latest stage that the node shows. */
+  readonly seen: Sighting;
+  /** The error that hides whether a later stage is reached; null: no error hides one. */
+  readonly hidden: NodeError | null;
+}
+
 export async function look(
   client: NodeClient,
   wanted: Submitted,
   finder: BlockFinder,
   options: CallOptions,
-): Promise<Sighting> {
-  const info = await findBlob(client, wanted.versionHash, options);
-  if (info === null) return { kind: 'absent' };
-  const mined = await minedEntry(client, info, wanted, options);
-  if (mined !== null) {
-    const { blockHash, height } =
-      mined.blockHash === null ? await blockOf(client, wanted.txid, finder, options) : mined;
-    const locked = mined.chainLocked ?? (await isLocked(client, blockHash, options));
-    return { kind: 'mined', blockHash, height, locked };
+): Promise<Look> {
+  let seen: Sighting = { kind: 'unanswered' };
+  try {
+    const info = await findBlob(client, wanted.versionHash, options);
+    if (info === null) return { seen: { kind: 'absent' }, hidden: null };
+    seen = { kind: 'listed' };
+    const mined = await minedEntry(client, info, wanted, options);
+    if (mined === null) {
+      // The dialects `svc` and `syscoin-4.4` name no transaction, and show a block only to a caller that names it.
+      if (wanted.txid === null && info.txid === null) throw untraceable('The node’s entry names no transaction.');
+      const reason = wanted.txid === null ? null : await adriftReason(client, wanted.txid, options);
+      return { seen: reason === null ? seen : { kind: 'adrift', reason }, hidden: null };
+    }
+    const { blockHash, height } = mined;
+    seen = { kind: 'mined', blockHash, height, locked: false };
+    if (blockHash === null) seen = { ...seen, ...(await blockOf(client, wanted.txid, finder, options)) };
+    const locked = mined.chainLocked ?? (await isLocked(client, seen.blockHash, options));
+    return { seen: { ...seen, locked }, hidden: null };
+  } catch (error) {
+    if (!(error instanceof NodeError)) throw error;
+    return { seen, hidden: error };
   }
-  const reason = wanted.txid === null ? null : await adriftReason(client, wanted.txid, options);
-  return reason === null ? { kind: 'listed' } : { kind: 'adrift', reason };
 }
 
 /** Resolves to null when the node says that it lacks the blob. */
@@ -92,7 +111,8 @@ async function blockOf(
     if (blockHash === null) return unknown;
     return { blockHash, height: (await getBlockHeader(client, blockHash, options)).height };
   } catch (error) {
-    if (!(error instanceof NodeRpcError) || error.rpcCode !== RPC_NO_SUCH_TRANSACTION) throw error;
+    // Without an index, or without the right to ask, the blocks still show it.
+    if (!(error instanceof NodeError) || error.retryable) throw error;
   }
   return (await finder.find(client, txid, options)) ?? unknown;
 }
@@ -112,13 +132,23 @@ export async function isLocked(
   return onBranch === best.hash && (await getBlockHash(client, height, options)) === blockHash;
 }
 
+/** Resolves to null when the transaction is in place, and when the node does not show its place. */
 async function adriftReason(client: NodeClient, txid: TxId, options: CallOptions): Promise<string | null> {
   try {
     const { blockHash, confirmations } = await getTransaction(client, txid, options);
     // A block of a dead branch: release 5 still lists its blob and proves its transaction.
     return blockHash !== null && confirmations === 0 ? 'its block was reorganised away' : null;
   } catch (error) {
-    if (!(error instanceof NodeRpcError) || error.rpcCode !== RPC_NO_SUCH_TRANSACTION) throw error;
-    return 'its transaction left the memory pool without being mined';
+    if (!(error instanceof NodeError)) throw error;
+    const isGone = error instanceof NodeRpcError && error.rpcCode === RPC_NO_SUCH_TRANSACTION;
+    return isGone ? 'its transaction left the memory pool without being mined' : null;
   }
+}
+
+/** Error for a submission whose transaction or block is unknown, so that the node cannot show its stage. */
+export function untraceable(message: string): NodeError {
+  return new NodeError('node/stage-unknown', message, {
+    retryable: false,
+    hint: 'Ask an archive for the record of the blob, or look for its transaction in the wallet.',
+  });
 }

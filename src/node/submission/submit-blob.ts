@@ -6,7 +6,7 @@ import { NodeError } from '../errors.ts';
 import { NEVER_ABORTED } from '../post.ts';
 import { BlockFinder } from './block-finder.ts';
 import { DEFAULT_POLL_MS, type SendOptions, sendOnce } from './send-once.ts';
-import { isLocked, look, type Sighting, type Submitted } from './sighting.ts';
+import { isLocked, look, type Sighting, untraceable } from './sighting.ts';
 
 /** Stages of a submission, in order. */
 export const SUBMISSION_STAGES = ['sent', 'listed', 'mined', 'chain-locked'] as const;
@@ -59,7 +59,8 @@ const ADRIFT_LOOKS = 2;
 /**
  * Submits a blob once and waits. Resolves at the requested stage or when the blob was dropped. An abort throws the
  * signal's reason; a sent submission stays sent.
- * @throws NodeError, for instance `node/submission-unknown`, or `node/stage-not-reached` after `stageWithinMs`
+ * @throws NodeError. `node/submission-unknown`: the blob may have been sent. `node/stage-not-reached` (after `stageWithinMs`)
+ * and `node/stage-unknown`: it was sent, and the details repeat what is known of it. Any other code: it was not sent.
  *
  * @example
  * const result = await submitBlob(client, bytes, { until: 'chain-locked' });
@@ -95,47 +96,54 @@ async function watch(
   let strayed = 0;
   const inTime = <T>(asking: Promise<T>): Promise<T> =>
     asking.catch((error: unknown) => {
-      throw error === limit.reason ? notInTime(reached, until, stageWithinMs) : error;
+      if (error === limit.reason) throw notInTime(reached, until, stageWithinMs);
+      throw error instanceof NodeError ? stageUnknown(reached, until, error) : error;
     });
   for (;;) {
-    const sighting = await inTime(lookPatiently(client, reached, finder, limited, report));
-    strayed = sighting !== null && (sighting.kind === 'absent' || sighting.kind === 'adrift') ? strayed + 1 : 0;
+    const { seen, hidden } = await inTime(look(client, reached, finder, limited));
+    strayed = seen.kind === 'absent' || seen.kind === 'adrift' ? strayed + 1 : 0;
     const waitsForList = reached.stage === 'sent' && SYSTEM_CLOCK.steadyMs() < deadline;
-    if (strayed >= ADRIFT_LOOKS && !waitsForList) {
-      if (await inTime(isLocked(client, reached.blockHash, limited))) return { ...reached, stage: 'chain-locked' };
-      return { stage: 'dropped', versionHash: sent.versionHash, txid: sent.txid, reason: reasonOf(sighting, reached) };
-    }
-    const now = sighting === null ? reached : advanced(reached, sighting);
+    if (strayed >= ADRIFT_LOOKS && !waitsForList) return await inTime(endOfStray(client, reached, seen, limited));
+    const now = hidden === null ? advanced(reached, seen) : later(reached, advanced(reached, seen));
     if (now.stage !== reached.stage || now.blockHash !== reached.blockHash) {
       report(rank(now) < rank(reached) ? { kind: 'unmined' } : { kind: 'stage', submission: now });
     }
     reached = now;
     if (rank(reached) >= SUBMISSION_STAGES.indexOf(until)) return reached;
     const leftMs = sentMs + stageWithinMs - SYSTEM_CLOCK.steadyMs();
-    if (leftMs <= 0) throw notInTime(reached, until, stageWithinMs);
+    if (hidden !== null) {
+      if (leftMs <= 0 || !passes(seen, hidden)) throw stageUnknown(reached, until, hidden);
+      report({ kind: 'waiting', error: hidden });
+    } else if (leftMs <= 0) throw notInTime(reached, until, stageWithinMs);
     await pause(Math.min(options.pollMs ?? DEFAULT_POLL_MS, leftMs), signal);
   }
 }
 
-/** Resolves to null when the node does not answer now. */
-async function lookPatiently(
+/** Reports whether a later look can succeed. Nodes behind one address differ: one refuses what another knows. */
+function passes(seen: Sighting, { retryable, code }: NodeError): boolean {
+  return retryable || (seen.kind !== 'unanswered' && code === 'node/rpc-error');
+}
+
+/** @throws NodeError when the node does not show whether the blob was dropped, or is final and was pruned */
+async function endOfStray(
   client: NodeClient,
-  submitted: Submitted,
-  finder: BlockFinder,
+  reached: Submission,
+  seen: Sighting,
   options: SubmitOptions,
-  report: (progress: SubmissionProgress) => void,
-): Promise<Sighting | null> {
-  try {
-    return await look(client, submitted, finder, options);
-  } catch (error) {
-    if (!(error instanceof NodeError) || !error.retryable) throw error;
-    report({ kind: 'waiting', error });
-    return null;
-  }
+): Promise<Submission | DroppedSubmission> {
+  if (await isLocked(client, reached.blockHash, options)) return { ...reached, stage: 'chain-locked' };
+  const { versionHash, txid } = reached;
+  if (seen.kind === 'adrift') return { stage: 'dropped', versionHash, txid, reason: seen.reason };
+  const isTraced = reached.stage === 'mined' ? reached.blockHash !== null : txid !== null;
+  if (!isTraced) throw untraceable('Its cache has the blob no longer: it was dropped, or it is final and was pruned.');
+  const reason =
+    reached.stage === 'sent' ? 'the node accepted it and never listed it' : 'it vanished from the node’s cache';
+  return { stage: 'dropped', versionHash, txid, reason };
 }
 
 function advanced(reached: Submission, sighting: Sighting): Submission {
   switch (sighting.kind) {
+    case 'unanswered':
     case 'absent':
     case 'adrift':
       return reached;
@@ -150,25 +158,36 @@ function advanced(reached: Submission, sighting: Sighting): Submission {
   }
 }
 
-function reasonOf(sighting: Sighting | null, reached: Submission): string {
-  if (sighting?.kind === 'adrift') return sighting.reason;
-  return reached.stage === 'sent' ? 'the node accepted it and never listed it' : 'it vanished from the node’s cache';
+/** An error hides later stages. It takes no stage back, and no block. */
+function later(reached: Submission, now: Submission): Submission {
+  return rank(now) > rank(reached) || (rank(now) === rank(reached) && now.blockHash !== null) ? now : reached;
 }
 
-/** The message repeats what the caller needs to find the blob: it is submitted, and paid for. */
+const TO_WAIT_ON =
+  'To wait on, submit the blob again with --keep-existing (`overwriteExisting: false`): a node that still has it makes no second transaction. The dialects `svc` and `syscoin-4.4` show no later stage then.';
+
 function notInTime(reached: Submission, until: SubmissionStage, limitMs: number): NodeError {
-  const { stage, versionHash, txid, blockHash, height } = reached;
-  const transaction = txid === null ? 'no new transaction' : `transaction ${txid}`;
   const seconds = Math.round(limitMs / 1_000).toLocaleString('en');
-  return new NodeError(
-    'node/stage-not-reached',
-    `Blob ${versionHash} was submitted (${transaction}). It is ${stage}, and was not ${until} within ${seconds} s.`,
-    {
-      details: { stage, until, versionHash, txid, blockHash, height },
-      retryable: false,
-      hint: 'To wait on, submit the blob again with --keep-existing (`overwriteExisting: false`): a node that still has it makes no second transaction.',
-    },
-  );
+  const message = `${submittedWords(reached)}, and was not ${until} within ${seconds} s.`;
+  const details = { ...reached, until };
+  return new NodeError('node/stage-not-reached', message, { details, retryable: false, hint: TO_WAIT_ON });
+}
+
+function stageUnknown(reached: Submission, until: SubmissionStage, cause: NodeError): NodeError {
+  const message = `${submittedWords(reached)}. Whether it is ${until} cannot be seen: ${cause.message}`;
+  const hint = cause.code === 'node/stage-unknown' ? cause.hint : `${cause.hint} ${TO_WAIT_ON}`;
+  return new NodeError('node/stage-unknown', message, {
+    details: { ...reached, until },
+    retryable: false,
+    hint,
+    cause,
+  });
+}
+
+/** Repeats what the caller needs to find the blob: it is submitted, and paid for. */
+function submittedWords({ stage, versionHash, txid }: Submission): string {
+  const transaction = txid === null ? 'no transaction known' : `transaction ${txid}`;
+  return `Blob ${versionHash} was submitted (${transaction}). It is ${stage}`;
 }
 
 function rank({ stage }: Submission): number {

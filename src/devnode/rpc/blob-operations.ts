@@ -68,7 +68,9 @@ export const getBlob: Handler = async (params, node): Promise<Reply> => {
     await node.spend(GET_BY_HASH_MS);
     const entry = node.chain.cache.get(asked);
     if (entry === null) throw notFound(asked, node);
-    return blobView(node, entry, placeOf(node.chain, entry.txid), withData, 'get');
+    // Release 4.4 names a block only to a caller that names the transaction (read in its sources).
+    const place = node.dialect === 'syscoin-4.4' ? null : placeOf(node.chain, entry.txid);
+    return blobView(node, entry, place, withData, 'get');
   }
   await node.spend(GET_BY_TXID_MS);
   const { content, version } = mined.transaction;

@@ -208,10 +208,13 @@ export class DiskQuota {
     });
   }
 
-  /** Bytes of the volume that no other file may take: what the catalog needs, and blobs that are being written. */
+  /**
+   * Bytes of the volume that no other file may take: as much as a disk has that is not nearly full, and blobs that are being
+   * written. New blobs would have no room where the reserve of the catalog alone stays free.
+   */
   async reservedBytes(): Promise<number> {
     const { totalBytes } = await this.#options.disk();
-    return limitOf(RESERVE, totalBytes) + this.#underWayBytes;
+    return limitOf(ALARM, totalBytes) + this.#underWayBytes;
   }
 
   /** Something that was not counted was deleted: the disk has more room than it had. */

@@ -160,19 +160,25 @@ test('a blob that cannot be deleted keeps none of the others, and stays counted'
   expect(await replication.room.claim(500, NEVER)).toBe(true);
 });
 
-test('other files leave the reserve of the catalog free, and room for the blobs that are being written', async () => {
+test('other files leave so much free that the disk is not nearly full, and the blobs that are being written have room', async () => {
   const MIB = 1_048_576;
-  const { replication } = await replicationScene({
+  let freeBytes = 100 * MIB;
+  const { replication, conditions } = await replicationScene({
     backends: [],
     mode: 'keep',
-    disk: async () => ({ freeBytes: 100 * MIB, totalBytes: 100 * MIB }),
+    disk: async () => ({ freeBytes, totalBytes: 100 * MIB }),
   });
   const { room } = replication;
-  expect(await room.reservedBytes()).toBe(40 * MIB);
+  expect(await room.reservedBytes()).toBe(50 * MIB);
   await room.claim(MIB, NEVER);
-  expect(await room.reservedBytes()).toBe(41 * MIB);
+  expect(await room.reservedBytes()).toBe(51 * MIB);
   room.settle(MIB);
-  expect(await room.reservedBytes()).toBe(40 * MIB);
+  expect(await room.reservedBytes()).toBe(50 * MIB);
+  // An export has taken all the rest.
+  freeBytes = await room.reservedBytes();
+  await room.lookAtDisk();
+  expect(conditions.has('room')).toBe(false);
+  expect(await room.claim(MIB, NEVER)).toBe(true);
 });
 
 /** A cache full of blobs that a first backend holds; two copies are required. `searches`: grades that it looked for. */

@@ -45,10 +45,11 @@ const ALARM = { bytes: 5_368_709_120, share: 0.1, minBytes: 83_886_080, maxShare
 /** Time for which a look at the disk is good. */
 const DISK_LOOK_MS = 1_000;
 const GRADES: readonly EvictionGrade[] = ['stored', 'held-elsewhere'];
+const SAFETIES: readonly EvictionSafety[] = ['kept', 'settled'];
 const EVICTED_TOGETHER = 32;
 /**
- * A search for stored blobs that finds none has read every row of the cache, and is repeated only after so long. No claim fails
- * for that: a blob that is stored by then is among those that are held elsewhere.
+ * A search for stored blobs that finds none has read every row of the cache. Spare claims repeat it only after so long. Every
+ * other claim repeats it at once: otherwise blobs that lack a copy would go while stored ones are here.
  */
 const SEARCH_AGAIN_MS = 10_000;
 /** A settled copy is read whole elsewhere before it goes, while a write waits for the room. */
@@ -273,7 +274,7 @@ export class DiskQuota {
   async #claimSpare(bytes: number, signal: AbortSignal): Promise<boolean> {
     signal.throwIfAborted();
     while (!(await this.#hasRoom(bytes))) {
-      if (!(await this.#evict('stored', signal))) return false;
+      if (!(await this.#evict('stored', signal, true))) return false;
     }
     this.#count(bytes);
     return true;
@@ -345,19 +346,29 @@ export class DiskQuota {
     return false;
   }
 
-  async #evict(grade: EvictionGrade, signal: AbortSignal): Promise<boolean> {
-    return (await this.#evictSafe(grade, 'kept', signal)) || (await this.#evictSafe(grade, 'settled', signal));
+  async #evict(grade: EvictionGrade, signal: AbortSignal, isSpare = false): Promise<boolean> {
+    for (const safety of SAFETIES) {
+      if (await this.#evictSafe(grade, safety, signal, isSpare)) return true;
+    }
+    return false;
   }
 
   /** Only on the word of backends that answer now, and only what they say they hold when they are asked. */
-  async #evictSafe(grade: EvictionGrade, safety: EvictionSafety, signal: AbortSignal): Promise<boolean> {
+  async #evictSafe(
+    grade: EvictionGrade,
+    safety: EvictionSafety,
+    signal: AbortSignal,
+    isSpare: boolean,
+  ): Promise<boolean> {
     const { eviction, catalog } = this.#modules;
     const { cached, required } = catalog.replicas;
     // Fewer backends than are required make no blob stored: the search would read every row of the cache.
     const least = grade === 'stored' ? required : 1;
     let backends = eviction.answering();
     while (backends.length >= least) {
-      const entries = this.#evictable(grade, safety, backends);
+      const entries = isSpare
+        ? this.#stored(safety, backends)
+        : cached.evictable(grade, safety, backends, ASKED_TOGETHER[safety]);
       const { there, bad, silent } = await eviction.confirm(entries, safety, backends, signal);
       if (await this.#delete(cached.recordEvicted(there), signal)) return true;
       // A copy that was found gone is not among the next ones, and neither are those of a backend that is silent.
@@ -367,14 +378,13 @@ export class DiskQuota {
     return false;
   }
 
-  #evictable(grade: EvictionGrade, safety: EvictionSafety, backends: readonly string[]): readonly ContentEntry[] {
+  /** Finds no stored blobs so soon after a search that found none. */
+  #stored(safety: EvictionSafety, backends: readonly string[]): readonly ContentEntry[] {
     const { catalog, clock } = this.#modules;
-    const search = () => catalog.replicas.cached.evictable(grade, safety, backends, ASKED_TOGETHER[safety]);
-    if (grade !== 'stored') return search();
     const searched = `${safety} ${backends.join(' ')}`;
     const foundNoneMs = this.#foundNoneMs.get(searched) ?? Number.NEGATIVE_INFINITY;
     if (clock.steadyMs() - foundNoneMs < SEARCH_AGAIN_MS) return [];
-    const entries = search();
+    const entries = catalog.replicas.cached.evictable('stored', safety, backends, ASKED_TOGETHER[safety]);
     if (entries.length === 0) this.#foundNoneMs.set(searched, clock.steadyMs());
     return entries;
   }

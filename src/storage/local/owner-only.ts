@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { chmodSync, closeSync, fstatSync, lstatSync, openSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { codeOf } from '../../core/blob/errors.ts';
@@ -64,8 +65,9 @@ export function ownerShutOut(folder: string, files: readonly string[]): number |
 }
 
 function ownerOfNewFile(folder: string): number {
-  const file = join(folder, `owner-of-new-file.${process.pid}`);
-  const descriptor = openSync(file, 'w', 0o600);
+  // The folder is another user's, who may have put a link at any name that can be guessed: root follows none.
+  const file = join(folder, `owner-of-new-file.${randomUUID()}`);
+  const descriptor = openSync(file, 'wx', 0o600);
   try {
     return fstatSync(descriptor).uid;
   } finally {

@@ -1,5 +1,15 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, renameSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { DataFolder } from '../../../src/storage/local/data-folder.ts';
@@ -92,6 +102,18 @@ describe('the data folder', () => {
     await refused();
     chownSync(join(folder, 'catalog.sqlite'), 0, 0);
     await (await DataFolder.claim(folder)).release();
+  });
+
+  testAsRoot('has no link of its user followed by root, who looks whose a new file is', async () => {
+    const folder = placeForAll();
+    mkdirSync(folder);
+    const victim = join(temporaryFolder(), 'victim');
+    writeFileSync(victim, 'a key');
+    symlinkSync(victim, join(folder, `owner-of-new-file.${process.pid}`));
+    writeFileSync(join(folder, 'lock.sqlite'), '');
+    for (const path of [folder, join(folder, 'lock.sqlite')]) chownSync(path, NOBODY, NOBODY);
+    await expect(DataFolder.claim(folder)).rejects.toMatchObject({ code: 'storage/unusable-folder' });
+    expect(readFileSync(victim, 'utf8')).toBe('a key');
   });
 
   testAsRoot('gives another user nothing to lock', async () => {

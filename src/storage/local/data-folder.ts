@@ -7,7 +7,7 @@ import { type BlockHash, parseBlockHash } from '../../core/blob/ids.ts';
 import { isLocked, lockExclusively } from '../../core/sqlite/exclusive-lock.ts';
 import { StorageError, storageFault } from '../errors.ts';
 import { writeDurably } from './durable-file.ts';
-import { closeToOthers, OWNER_UMASK, ownerShutOut } from './owner-only.ts';
+import { closeToOthers, type FileOwner, OWNER_UMASK, ownerShutOut } from './owner-only.ts';
 import { readRegularFile } from './regular-file.ts';
 
 export const LOCAL_MODES = ['keep', 'cache'] as const;
@@ -265,12 +265,13 @@ function notAFolder(path: string, file: string, cause: unknown): StorageError {
   });
 }
 
-function ofAnotherUser(path: string, owner: number): StorageError {
-  const message = `The data folder ${path} belongs to the user ${owner}, who could not open what root would leave there.`;
+/** The owner may be a number without an account, as in a container: `sudo` knows no such user, and `setpriv` does. */
+function ofAnotherUser(path: string, { uid, gid }: FileOwner): StorageError {
+  const message = `The data folder ${path} belongs to the user ${uid}, who could not open what root would leave there.`;
   return new StorageError('storage/unusable-folder', message, {
-    details: { path, owner },
+    details: { path, owner: uid },
     retryable: false,
-    hint: `Type the command as that user: \`sudo -u '#${owner}' holdfast …\`, or with \`systemd-run\` for the unit of systemd, as its comment shows. To let root go on, type \`chown -R root ${path}\` first.`,
+    hint: `Type the command as that user: \`setpriv --reuid ${uid} --regid ${gid} --clear-groups holdfast …\`, or with \`systemd-run\` for the unit of systemd, as its comment shows.`,
   });
 }
 

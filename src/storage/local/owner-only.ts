@@ -53,15 +53,20 @@ function namesIn(folder: string): string[] {
   }
 }
 
+export interface FileOwner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
 /**
  * User who owns one of these files of the folder and could not open what this process, run by root, leaves there; null:
  * there is none. A mount may give each new file to one user, as a network share does: a file is made to see whose it is.
  */
-export function ownerShutOut(folder: string, files: readonly string[]): number | null {
+export function ownerShutOut(folder: string, files: readonly string[]): FileOwner | null {
   if (process.geteuid?.() !== 0) return null;
-  const owners = files.map((name) => statSync(join(folder, name), { throwIfNoEntry: false })?.uid ?? 0);
-  const owner = owners.find((uid) => uid !== 0);
-  return owner === undefined || ownerOfNewFile(folder) !== 0 ? null : owner;
+  const found = files.map((name) => statSync(join(folder, name), { throwIfNoEntry: false }));
+  const owner = found.find((file) => file !== undefined && file.uid !== 0);
+  return owner === undefined || ownerOfNewFile(folder) !== 0 ? null : { uid: owner.uid, gid: owner.gid };
 }
 
 function ownerOfNewFile(folder: string): number {

@@ -90,7 +90,7 @@ describe('the data folder', () => {
       await expect(DataFolder.claim(folder)).rejects.toMatchObject({
         code: 'storage/unusable-folder',
         message: `The data folder ${folder} belongs to the user ${NOBODY}, who could not open what root would leave there.`,
-        hint: expect.stringContaining(`sudo -u '#${NOBODY}' holdfast`),
+        hint: expect.stringContaining(`setpriv --reuid ${NOBODY} --regid ${NOBODY} --clear-groups holdfast`),
       });
       expect(readdirSync(folder)).toEqual(before);
     };

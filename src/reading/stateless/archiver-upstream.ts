@@ -48,6 +48,8 @@ interface Answered {
 /** The archiver, asked for what the backends have not got (yet): its local store may have it. Believed in nothing. */
 export class ArchiverUpstream {
   readonly #pool: Pool;
+  /** A look waits behind no blobs: a busy reader would call its archiver away. */
+  readonly #looks: Pool;
   readonly #path: string;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #verifier: Verifier;
@@ -56,7 +58,9 @@ export class ArchiverUpstream {
 
   constructor({ url, token }: UpstreamOptions, verifier: Verifier) {
     const { origin, pathname } = new URL(url);
-    this.#pool = new Pool(origin, { connections: CONNECTIONS, headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS });
+    const timeouts = { headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS };
+    this.#pool = new Pool(origin, { connections: CONNECTIONS, ...timeouts });
+    this.#looks = new Pool(origin, { connections: 1, ...timeouts });
     this.#path = pathname.replace(/\/+$/, '');
     this.#headers = token === null ? {} : { authorization: `Bearer ${token}` };
     this.#verifier = verifier;
@@ -88,7 +92,7 @@ export class ArchiverUpstream {
 
   /** Learns whether the archiver answers. 5xx comes from a balancer before it: an archiver that lives says 200 here. */
   async look(signal: AbortSignal): Promise<void> {
-    const answered = await this.#get('/healthz', HEALTH_BYTES, signal).catch(() => null);
+    const answered = await this.#get('/healthz', HEALTH_BYTES, signal, this.#looks).catch(() => null);
     this.isAway = answered === null || answered.status === 0 || answered.status >= 500;
   }
 
@@ -100,13 +104,13 @@ export class ArchiverUpstream {
   }
 
   async close(): Promise<void> {
-    await this.#pool.destroy();
+    await Promise.all([this.#pool.destroy(), this.#looks.destroy()]);
   }
 
   /** Status 0: it did not answer. */
-  async #get(path: string, maxBytes: number, signal: AbortSignal): Promise<Answered> {
+  async #get(path: string, maxBytes: number, signal: AbortSignal, pool = this.#pool): Promise<Answered> {
     try {
-      const answer = await this.#pool.request({
+      const answer = await pool.request({
         method: 'GET',
         path: `${this.#path}${path}`,
         headers: this.#headers,

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
+import { z } from 'zod';
 import { ConditionBoard } from '../../../src/core/conditions/condition-board.ts';
 import { createLogger } from '../../../src/core/observability/logger.ts';
 import { ArchiverUpstream } from '../../../src/reading/stateless/archiver-upstream.ts';
@@ -34,4 +35,29 @@ test('a reader tells that its archiver does not answer, and that it answers agai
   expect(await told()).toEqual(['reader/archiver-away']);
   status = 200;
   expect(await told()).toEqual([]);
+});
+
+test('a reader whose connections all wait for blobs still sees that its archiver answers', async () => {
+  let waiting = 0;
+  const isFull = Promise.withResolvers<void>();
+  const server = createServer((request, response) => {
+    if (request.url === '/healthz') {
+      response.end('{}');
+      return;
+    }
+    waiting += 1;
+    if (waiting === 32) isFull.resolve();
+  });
+  onTestFinished(() => void server.close());
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = z.object({ port: z.number() }).parse(server.address());
+  const archiver = new ArchiverUpstream({ url: `http://127.0.0.1:${port}`, token: null }, { verify: async () => null });
+  onTestFinished(() => archiver.close());
+  const asked = Array.from({ length: 40 }, () => archiver.read(nameOf(sampleBlob('slow', 10)), NEVER));
+  await isFull.promise;
+  await archiver.look(AbortSignal.timeout(1_000));
+  expect(archiver.isAway).toBe(false);
+  await archiver.close();
+  await Promise.allSettled(asked);
 });

@@ -5,15 +5,10 @@ import { ArchiveError } from '../core/archive-errors.ts';
 export function noSource(entry: ContentEntry, backend: string, faults: number): ArchiveError {
   const why = faults > 0 ? `${faults} other places cannot answer now` : 'no other place has a good copy now';
   return new ArchiveError('archive/no-good-copy', `${entry.versionHash} cannot go to ${backend}: ${why}.`, {
-    details: { backend, versionHash: entry.versionHash, faults },
+    details: { backend, versionHash: entry.versionHash },
     retryable: true,
     hint: 'It is tried again; the node is asked for it while it has it. `holdfast check` lists what is missing.',
   });
-}
-
-/** Reports whether a place that could not answer may have the copy for which `noSource` found none. */
-export function mayHaveSource(error: unknown): boolean {
-  return error instanceof ArchiveError && Number(error.details['faults'] ?? 0) > 0;
 }
 
 const NOT_KEPT = {

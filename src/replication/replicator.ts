@@ -14,7 +14,7 @@ import { raise } from './admission.ts';
 import type { BackendHandle, CopyFinding } from './backend-handle.ts';
 import { Bandwidth } from './bandwidth.ts';
 import type { Copies } from './copies.ts';
-import { isOtherBytes, mayHaveSource, noSource, notKept } from './copy-fault.ts';
+import { isOtherBytes, noSource, notKept } from './copy-fault.ts';
 import type { DamageWatch, ReadCopy } from './damage-watch.ts';
 import { FailingCopies } from './failing-copies.ts';
 import { tellOfMove } from './moved-backend.ts';
@@ -46,10 +46,9 @@ const GROUP_LIMIT = 256;
 const LINGER_MS = 250;
 /** Beside new copies, those that failed before take at most this share of the requests: what fails again holds up nothing else. */
 const FAILED_SHARE = 0.125;
-/**
- * A backend that takes a probe and no blob is asked more and more slowly, down to one blob a second. So is one for whose copies
- * the places that could give them do not answer.
- */
+/** After this many copies without a source, failed ones keep to their share, also where no new ones come. */
+const WITHOUT_SOURCE = 64;
+/** A backend that takes a probe and no blob is asked more and more slowly, down to one blob a second. */
 const SLOW_DOWN = { after: 64, stepMs: 10, maxMs: 1_000 } as const;
 const LOOK_FOR_GONE_MS = 10_000;
 
@@ -73,6 +72,8 @@ export class Replicator {
   #failedQueue: QueuedCopy[] = [];
   #failedUnderWay = 0;
   #failuresInARow = 0;
+  /** Copies that had no source since one that failed before had a source again. */
+  #withoutSource = 0;
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
   readonly #failing: FailingCopies;
   #lookedForGoneMs = Number.NEGATIVE_INFINITY;
@@ -155,7 +156,8 @@ export class Replicator {
     }
     if (this.#queue.length > 0) return this.#queue;
     // One request stays free for a copy that comes meanwhile.
-    if (!mayTryAgain && this.#failedUnderWay < requests - 1 && this.#hasFailed()) return this.#failedQueue;
+    const mayTryMore = this.#withoutSource < WITHOUT_SOURCE && this.#failedUnderWay < requests - 1;
+    if (!mayTryAgain && mayTryMore && this.#hasFailed()) return this.#failedQueue;
     if (clock.steadyMs() - this.#lookedForGoneMs >= LOOK_FOR_GONE_MS) {
       this.#lookedForGoneMs = clock.steadyMs();
       this.#failing.forgetGone();
@@ -201,6 +203,7 @@ export class Replicator {
       .then(
         async (isThere) => {
           this.#failuresInARow = 0;
+          if (attempts > 0) this.#withoutSource = 0;
           if (isThere) await this.#prove({ entry, reports });
           this.#failing.succeeded(sequence);
         },
@@ -323,10 +326,9 @@ export class Replicator {
 
   #failed({ entry, sequence, attempts, state }: QueuedCopy, error: unknown): void {
     const { catalog, site, copies, damage, clock } = this.#modules;
-    const hasNoSource = codeOf(error) === 'archive/no-good-copy';
-    // While the place of a source is away, each copy of the queue would fail at once, and rest long after it is back.
-    if (!hasNoSource || mayHaveSource(error)) this.#slowDown();
-    if (!hasNoSource) this.#tell(sequence, entry, error);
+    // A copy without a source holds up no other one, whose source may be this disk alone.
+    if (codeOf(error) === 'archive/no-good-copy') this.#withoutSource += 1;
+    else this.#tell(sequence, entry, error);
     // A copy that was found damaged just now is repaired in the same run: a check that repairs ends with it whole.
     const isNewlyDamaged = state !== 'damaged' && isOtherBytes(error);
     const pauseMs = isNewlyDamaged ? 0 : backoffMs(BACKOFF.copy, attempts + 1);
@@ -345,17 +347,14 @@ export class Replicator {
     ]);
   }
 
-  #slowDown(): void {
-    this.#failuresInARow += 1;
-    const { after, stepMs, maxMs } = SLOW_DOWN;
-    if (this.#failuresInARow < after) return;
-    const pauseMs = Math.min(maxMs, stepMs * (this.#failuresInARow - after + 1));
-    this.#pausedUntilMs = this.#modules.clock.steadyMs() + pauseMs;
-  }
-
   /** Reports the fault of one blob as that blob's alone: the backend is in use, and the other blobs go there. */
   #tell(sequence: number, entry: ContentEntry, error: unknown): void {
-    const { site, conditions } = this.#modules;
+    const { site, conditions, clock } = this.#modules;
+    this.#failuresInARow += 1;
+    const { after, stepMs, maxMs } = SLOW_DOWN;
+    if (this.#failuresInARow >= after) {
+      this.#pausedUntilMs = clock.steadyMs() + Math.min(maxMs, stepMs * (this.#failuresInARow - after + 1));
+    }
     const isOfStore = error instanceof StorageError ? isOfTheStore(error) : !(error instanceof HoldfastError);
     if (isOfStore || site.isLeftAlone) raise(conditions, site.id, error);
     else this.#failing.failed(sequence, entry, error);

@@ -386,7 +386,7 @@ export class Archive implements ArchiveView {
     this.exporting = { catalog, hasher, reader: this.reader, proofs, folder, chain, catalogRebuild, clock };
     this.#records = new ContentRecords(catalog, gate, absence, chain);
     const doubts = new Doubts(catalog, catalogRebuild, poller, chain);
-    const headers = new NodeHeaders(node);
+    const headers = new NodeHeaders(node, clock);
     this.chainView = new ChainQuestions(
       new Places(catalog, chain, doubts, new TransactionLists(poller, lists, catalog.chain), headers),
       new Safety(catalog, gate, chain, doubts, new LastSavedBlock(catalog, clock)),

@@ -266,6 +266,24 @@ test('a block hash is absent only where a node denies it, or has it on another b
   expect([await asked(unknown), node.asked]).toEqual(['walk-behind', 4]);
 });
 
+test('made-up block hashes cost the node at most ten questions a second, and two at a time', async () => {
+  const { questions, mine, node, now } = scene();
+  mine(100);
+  node.heights = new Map();
+  const asked = async (label: string) => {
+    const lookup = await questions.blockAsked(parseBlockHash(sha(label)), NEVER);
+    return lookup.kind === 'unavailable' ? lookup.reason : lookup.kind;
+  };
+  expect(await Promise.all(['a', 'b', 'c'].map(asked))).toEqual(['absent', 'absent', 'walk-behind']);
+  for (let at = 0; at < 20; at += 1) await asked(`made up ${at}`);
+  expect([node.asked, await asked('another')]).toEqual([10, 'walk-behind']);
+  now.ms += 100;
+  expect([await asked('another'), await asked('one more'), node.asked]).toEqual(['absent', 'walk-behind', 11]);
+  now.ms += 60_000;
+  for (let at = 0; at < 20; at += 1) await asked(`made up ${at}`);
+  expect(node.asked).toBe(21);
+});
+
 test('a transaction is not absent while a list has content that no block has, and does not name its transaction', async () => {
   const { questions, mine, unnamed } = scene();
   mine(100, 'mined');

@@ -42,7 +42,7 @@ export function questionsOf(catalog: Catalog, walk: Walk): ChainQuestions {
     read: async () => ({ byHash: new Map(), transactions: new Set<never>(), silent: [] }),
   };
   const doubts = new Doubts(catalog, catalogRebuild, poller, chain);
-  const headers = new NodeHeaders({ header });
+  const headers = new NodeHeaders({ header }, clock);
   return new ChainQuestions(
     new Places(catalog, chain, doubts, new TransactionLists(poller, lists, catalog.chain), headers),
     new Safety(catalog, gate, chain, doubts, new LastSavedBlock(catalog, clock)),

@@ -15,11 +15,13 @@ test('the maintenance waits for no snapshot of the same thread, and empties the 
   snapshot.exec('BEGIN');
   snapshot.prepare('SELECT 1 FROM row').get();
   database.exec("INSERT INTO row VALUES ('after the snapshot')");
+  // The syncs of a busy disk take seconds: the wait that is not to happen takes much longer.
+  database.pragma('busy_timeout = 60000');
   const begunMs = performance.now();
   tidyUp(database);
-  expect(performance.now() - begunMs).toBeLessThan(4_000);
+  expect(performance.now() - begunMs).toBeLessThan(30_000);
   expect(statSync(`${path}-wal`).size).toBeGreaterThan(0);
-  expect(database.pragma('busy_timeout', { simple: true })).toBe(5_000);
+  expect(database.pragma('busy_timeout', { simple: true })).toBe(60_000);
   snapshot.close();
   tidyUp(database);
   expect(statSync(`${path}-wal`).size).toBe(0);

@@ -8,13 +8,15 @@ import { ArchiverUpstream } from '../../../src/reading/stateless/archiver-upstre
 import { StatelessWatch } from '../../../src/reading/stateless/stateless-watch.ts';
 import { WithheldNames } from '../../../src/reading/stateless/withheld-names.ts';
 import { NEVER, nameOf, sampleBlob } from '../../sample-blobs.ts';
-import { freePort } from '../../servers/child-server.ts';
 
 test('a reader tells that its archiver does not answer, and that it answers again, without a question for a blob', async () => {
-  let status = 200;
+  // A balancer speaks for an archiver that is gone.
+  let status = 503;
   const server = createServer((_request, response) => response.writeHead(status).end('{}'));
   onTestFinished(() => void server.close());
-  const port = await freePort();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = z.object({ port: z.number() }).parse(server.address());
   const verifier = { verify: async () => null };
   const archiver = new ArchiverUpstream({ url: `http://127.0.0.1:${port}/archive`, token: null }, verifier);
   onTestFinished(() => archiver.close());
@@ -25,10 +27,8 @@ test('a reader tells that its archiver does not answer, and that it answers agai
     return conditions.all().map(({ code }) => code);
   };
   expect(await told()).toEqual(['reader/archiver-away']);
-  server.listen(port, '127.0.0.1');
-  await once(server, 'listening');
+  status = 200;
   expect(await told()).toEqual([]);
-  // A balancer speaks for an archiver that is gone.
   status = 503;
   expect(await told()).toEqual(['reader/archiver-away']);
   await archiver.read({ ...nameOf(sampleBlob('missed', 10)) }, NEVER);

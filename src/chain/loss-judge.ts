@@ -54,7 +54,7 @@ export class LossJudge {
   /** Progress of comparing recorded losses with the current configuration; `done`: all were compared. */
   #compared: ContentName | null | 'done' = null;
   /** The overdue blob that some sources did not answer for last, and what each of them said instead. */
-  #unanswered: { readonly versionHash: VersionHash; readonly silent: readonly string[] } | null = null;
+  #unanswered: (ContentName & { readonly silent: readonly string[] }) | null = null;
   /** Time that the sources took to answer in this step. Bytes that were found may wait for hours for room, and count for nothing. */
   #askingMs = 0;
   /** true when a source did not answer, so that the recorded losses must be compared once more. */
@@ -196,7 +196,7 @@ export class LossJudge {
         this.#rest(wanted);
         // A recorded loss, of which a new source is asked, is overdue no more.
         if (this.#modules.catalog.findQueued(wanted.versionHash) !== null)
-          this.#unanswered = { versionHash: wanted.versionHash, silent: result.silent };
+          this.#unanswered = { hashType: wanted.hashType, versionHash: wanted.versionHash, silent: result.silent };
         return null;
       case 'found':
         await this.#save(result.blob, wanted, signal);
@@ -230,22 +230,30 @@ export class LossJudge {
     const nowSeconds = rule.clockSeconds;
     if (nowSeconds === null) return;
     const [first, ...others] = catalog.losses.overdue(nowSeconds, LOOK_AHEAD);
-    conditions.set('overdue', first === undefined ? null : this.#overdue(first, others.length + 1, nowSeconds));
+    if (!this.#isStillUnanswered(nowSeconds)) this.#unanswered = null;
+    conditions.set('overdue', first === undefined ? null : this.#overdue(first, others.length + 1));
   }
 
-  #overdue(first: QueuedBlob, count: number, nowSeconds: number): Raised {
-    const asked = this.#unanswered;
-    const queued = asked === null ? null : this.#modules.catalog.findQueued(asked.versionHash);
+  #isStillUnanswered(nowSeconds: number): boolean {
+    const { catalog, rule } = this.#modules;
+    if (this.#unanswered === null) return false;
+    const { versionHash } = this.#unanswered;
+    const queued = catalog.findQueued(versionHash);
     const isOverdue = queued?.hashType != null && deadlineOf(queued.medianTimeSeconds) < nowSeconds;
-    const { hashType, versionHash } = isOverdue ? queued : first;
-    const silent = isOverdue ? asked?.silent.map((said) => said.replace(/\.$/, '')).join('; ') : null;
+    return isOverdue && !catalog.custom.has(versionHash) && !rule.isListed(versionHash);
+  }
+
+  #overdue(first: QueuedBlob, count: number): Raised {
+    const { hashType, versionHash } = this.#unanswered ?? first;
+    const silent = this.#unanswered?.silent.map((said) => said.replace(/\.$/, '')).join('; ');
     const why =
-      silent === null ? 'Holdfast has still to ask for it.' : `These sources did not answer for it: ${silent}.`;
+      silent === undefined ? 'Holdfast has still to ask for it.' : `These sources did not answer for it: ${silent}.`;
     return {
       code: 'chain/overdue',
       message: `${count === LOOK_AHEAD ? 'At least ' : ''}${count} blobs on chain are not here, and the node may have pruned them: their deadline is over. They are not recorded as lost either. One is ${hashType} ${versionHash}. ${why}`,
-      hint: 'Bring the sources back that did not answer. A source that is gone for good, or that withholds the blob, keeps it from being called lost until you take it out of the configuration. Add an archive that has the blobs to HOLDFAST_PEERS, or fetch them now: holdfast backfill --source peer=<its address>.',
+      hint: 'Bring the sources back that did not answer. A source that is gone for good keeps the blob from being called lost until you take it out of the configuration. Where a peer withholds the blob for good, withhold it here too: holdfast withhold <version hash> --reason "<why>". Add an archive that has the blobs to HOLDFAST_PEERS, or fetch them now: holdfast backfill --source peer=<its address>.',
       blocksReadiness: false,
+      amount: count,
     };
   }
 

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { LossJudge } from '../../src/chain/loss-judge.ts';
 import { LossRule } from '../../src/chain/loss-rule.ts';
 import { LossSearch, type RescueSource } from '../../src/chain/loss-search.ts';
-import { parseBlockHash, parseTxId } from '../../src/core/blob/ids.ts';
+import { parseBlockHash, parseTxId, parseVersionHash } from '../../src/core/blob/ids.ts';
 import { RETENTION_SECONDS } from '../../src/core/blob/limits.ts';
 import { ConditionBoard } from '../../src/core/conditions/condition-board.ts';
 import { Notifier } from '../../src/core/notifier.ts';
@@ -111,7 +111,7 @@ function judging(isListCurrent: () => boolean, given: Given = {}) {
     silent.resolve(null);
     await running;
   });
-  return { catalog, asked: asked.promise, answer: () => silent.resolve(null), changes, conditions };
+  return { catalog, asked: asked.promise, answer: () => silent.resolve(null), changes, conditions, judge };
 }
 
 test('a recorded loss stands before anybody has answered, so that no start calls it over', async () => {
@@ -151,6 +151,30 @@ test('a blob past its deadline is told of also while it may not be judged, and n
   await eventually(() => expect(codes()).toEqual(['chain/lost']));
   expect(conditions.standing()).toMatchObject([{ amount: 2 }]);
 });
+
+test.each(['kept as custom bytes', 'listed again'])(
+  'sources that did not answer for a blob that is %s are told no more',
+  async (what) => {
+    let isListed = false;
+    const { catalog, conditions, judge } = judging(() => true, {
+      find: () => Promise.reject(new Error('The disk is away.')),
+      overdue: ['overdue', 'another'],
+      isListed: () => isListed,
+    });
+    const message = () => conditions.standing().find(({ code }) => code === 'chain/overdue')?.message ?? '';
+    const named = () => /keccak256 ([0-9a-f]{64})\. These/.exec(message())?.[1];
+    await eventually(() => expect(named()).toBeDefined());
+    expect(conditions.standing()).toMatchObject([{ code: 'chain/overdue', amount: 2 }, {}]);
+    if (what === 'listed again') isListed = true;
+    else {
+      const versionHash = parseVersionHash(named() ?? '');
+      catalog.custom.record({ versionHash, keccak: versionHash }, 9, 'local');
+    }
+    judge.tellOverdue();
+    expect(named()).toBeUndefined();
+    expect(message()).toContain('Holdfast has still to ask for it.');
+  },
+);
 
 test('a blob that comes from elsewhere while the sources answer is not lost', async () => {
   const { catalog, asked, answer, conditions } = judging(() => true);

@@ -322,7 +322,7 @@ export class Archive implements ArchiveView {
     const evidence = new CopyWorker(this.#evidence, catalog, conditions);
     const recordCopies = new RecordCopies(catalog, stores, chain, node);
     this.#copies = [evidence, new CopyWorker(recordCopies, catalog, conditions)];
-    const lossRule = new LossRule(catalog, poller, chain, activity);
+    const lossRule = new LossRule(catalog, poller, chain, activity, catalogRebuild);
     const search = new LossSearch({
       ...{ verifier, held, conditions, clock },
       sources: [...sources, ...peers],
@@ -503,6 +503,11 @@ export class Archive implements ArchiveView {
   /** Contents that no source had when their deadline passed, with each source's answer. */
   losses(after: ContentName | null = null, limit = 1_000): RecordedLoss[] {
     return this.#modules.catalog.losses.page(after, limit);
+  }
+
+  /** Mediantime by which blobs are overdue; null: that cannot be told now. */
+  get overdueSeconds(): number | null {
+    return this.#losses.overdueSeconds;
   }
 
   status(): ArchiveStatus {

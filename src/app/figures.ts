@@ -11,7 +11,7 @@ export const LATE_PERCENT = [50, 75, 90] as const;
 
 export interface FigureModules {
   /** The state as people see it: no figure differs from that. */
-  readonly archive: { status(): ArchiveStatus };
+  readonly archive: { status(): ArchiveStatus; readonly overdueSeconds: number | null };
   readonly catalog: Catalog;
   readonly sites: readonly BackendHandle[];
   readonly damage: DamageWatch;
@@ -90,7 +90,8 @@ export class ArchiveFigures {
   }
 
   #content({ content, node, archiveRule }: ArchiveStatus) {
-    const { catalog } = this.#modules;
+    const { archive, catalog } = this.#modules;
+    const { overdueSeconds } = archive;
     const tipSeconds = node.medianTimeSeconds;
     const slack = (earliest: number | null) =>
       tipSeconds === null || earliest === null ? null : deadlineOf(earliest) - tipSeconds;
@@ -99,7 +100,7 @@ export class ArchiveFigures {
       ...content,
       ...catalog.figures.setAside(),
       notArchivedByRule: archiveRule.notArchived,
-      overdue: tipSeconds === null ? null : catalog.figures.overdue(tipSeconds),
+      overdue: overdueSeconds === null ? null : catalog.figures.overdue(overdueSeconds),
       unspooledSlackSeconds: tipSeconds === null ? null : slack(catalog.figures.earliestUnspooled(tipSeconds)),
       unstoredSlackSeconds: tipSeconds === null ? null : slack(catalog.figures.earliestUnstored(tipSeconds)),
       late: tipSeconds === null ? [] : LATE_PERCENT.map((percent) => ({ percent, ...this.#late(tipSeconds, percent) })),

@@ -223,11 +223,12 @@ export class LossJudge {
 
   /**
    * Raises that blobs are past their deadline, and neither here nor recorded as lost. It is called when the chain's clock
-   * moves: the alarms before a deadline end then. It tells also while the judge may not judge.
+   * moves: the alarms before a deadline end then. It tells also while the judge may not judge, unless the catalog is made again.
    */
   tellOverdue(): void {
     const { catalog, rule, conditions } = this.#modules;
-    const nowSeconds = rule.clockSeconds;
+    const nowSeconds = rule.overdueSeconds;
+    // A rebuild that an operator asked for does not end what was told before it.
     if (nowSeconds === null) return;
     const [first, ...others] = catalog.losses.overdue(nowSeconds, LOOK_AHEAD);
     if (!this.#isStillUnanswered(nowSeconds)) this.#unanswered = null;
@@ -255,6 +256,11 @@ export class LossJudge {
       blocksReadiness: false,
       amount: count,
     };
+  }
+
+  /** Mediantime by which blobs are overdue; null: that cannot be told now. */
+  get overdueSeconds(): number | null {
+    return this.#modules.rule.overdueSeconds;
   }
 
   #tell(): void {

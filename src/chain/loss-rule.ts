@@ -11,21 +11,28 @@ export class LossRule {
   readonly #poller: Pick<Poller, 'state' | 'isListCurrent' | 'isListed'>;
   readonly #chain: Pick<ChainState, 'isWalked'>;
   readonly #activity: Pick<Activity, 'emit'>;
+  readonly #catalogRebuild: { readonly isDone: boolean };
 
   constructor(
     catalog: Catalog,
     poller: Pick<Poller, 'state' | 'isListCurrent' | 'isListed'>,
     chain: Pick<ChainState, 'isWalked'>,
     activity: Pick<Activity, 'emit'>,
+    catalogRebuild: { readonly isDone: boolean },
   ) {
     this.#catalog = catalog;
     this.#poller = poller;
     this.#chain = chain;
     this.#activity = activity;
+    this.#catalogRebuild = catalogRebuild;
   }
 
-  /** Mediantime of the newest tip, whether blobs may be judged by it or not; null: no node has named one. */
-  get clockSeconds(): number | null {
+  /**
+   * Mediantime by which blobs are overdue, whether they may be judged or not; null: no node has named one, or a new catalog does
+   * not know yet which blobs are here or what a rule left out.
+   */
+  get overdueSeconds(): number | null {
+    if (!this.#catalogRebuild.isDone || !this.#catalog.evidence.isTakenOver) return null;
     return this.#poller.state.tip?.medianTimeSeconds ?? null;
   }
 

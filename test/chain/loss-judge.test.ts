@@ -49,6 +49,7 @@ interface Given {
   readonly find?: RescueSource['find'];
   readonly peers?: RescueSource[];
   readonly isTakenOver?: boolean;
+  readonly isRebuilt?: boolean;
   readonly isListed?: () => boolean;
   readonly overdue?: readonly string[];
   readonly verify?: () => Promise<VerifiedBlob>;
@@ -60,6 +61,7 @@ interface Given {
 function judging(isListCurrent: () => boolean, given: Given = {}) {
   const { catalog, hash } = catalogAfterALoss(given.overdue ?? ['overdue']);
   if (given.isTakenOver ?? true) catalog.evidence.recordTakenOver();
+  const rebuild = { isDone: given.isRebuilt ?? true };
   const asked = Promise.withResolvers<void>();
   const silent = Promise.withResolvers<null>();
   const changes = new Notifier();
@@ -96,7 +98,7 @@ function judging(isListCurrent: () => boolean, given: Given = {}) {
   const judge = new LossJudge(
     {
       catalog,
-      rule: new LossRule(catalog, poller, { isWalked: true }, { emit: () => true }),
+      rule: new LossRule(catalog, poller, { isWalked: true }, { emit: () => true }, rebuild),
       search,
       spooler: { spool: given.spool ?? unused },
       conditions,
@@ -111,7 +113,7 @@ function judging(isListCurrent: () => boolean, given: Given = {}) {
     silent.resolve(null);
     await running;
   });
-  return { catalog, asked: asked.promise, answer: () => silent.resolve(null), changes, conditions, judge };
+  return { catalog, asked: asked.promise, answer: () => silent.resolve(null), changes, conditions, judge, rebuild };
 }
 
 test('a recorded loss stands before anybody has answered, so that no start calls it over', async () => {
@@ -150,6 +152,24 @@ test('a blob past its deadline is told of also while it may not be judged, and n
   changes.notify();
   await eventually(() => expect(codes()).toEqual(['chain/lost']));
   expect(conditions.standing()).toMatchObject([{ amount: 2 }]);
+});
+
+test.each(['rebuild', 'evidence'])('blobs are overdue only once the %s of a new catalog is done', async (awaited) => {
+  const { catalog, conditions, judge, rebuild } = judging(() => false, {
+    isRebuilt: awaited !== 'rebuild',
+    isTakenOver: awaited !== 'evidence',
+  });
+  const overdue = () => {
+    judge.tellOverdue();
+    return conditions.standing().filter(({ code }) => code === 'chain/overdue');
+  };
+  expect([overdue(), judge.overdueSeconds]).toEqual([[], null]);
+  rebuild.isDone = true;
+  catalog.evidence.recordTakenOver();
+  expect(overdue()).toMatchObject([{ amount: 1 }]);
+  // An operator's rebuild does not end it.
+  rebuild.isDone = false;
+  expect(overdue()).toMatchObject([{ amount: 1 }]);
 });
 
 test.each(['kept as custom bytes', 'listed again'])(

@@ -61,12 +61,10 @@ export class DataPages {
   }
 
   /** Notes a page of the list that begins at `from`. */
-  noteListed({ entries, unreadable }: ReadablePage, from: number): void {
+  noteListed({ entries, unreadable, hasMpt }: ReadablePage, from: number): void {
     if (from === 0) this.#forget();
     this.#hasPages = entries.every(({ txid }) => txid === null) && (from === 0 || this.#hasPages);
-    // Median times without txids are those of release 4.4.
-    const hasTimes = entries.some(({ medianTimeSeconds }) => medianTimeSeconds !== null);
-    this.#paysFromFirst = hasTimes || (from > 0 && this.#paysFromFirst);
+    this.#paysFromFirst = hasMpt || (from > 0 && this.#paysFromFirst);
     // The places after a malformed entry are unknown.
     if (!this.#hasPages || unreadable > 0) {
       this.#forget();

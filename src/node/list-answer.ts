@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { TxId, VersionHash } from '../core/blob/ids.ts';
 import { decode, seconds, txId, versionHash } from './decode.ts';
+import { isObject } from './rpc-answer.ts';
 
 /** One entry of the node's cache, in one format for all dialects. */
 export interface ListedEntry {
@@ -16,6 +17,8 @@ export interface ReadablePage {
   readonly entries: readonly ListedEntry[];
   /** Number of malformed entries, whose names are unknown. */
   readonly unreadable: number;
+  /** true when an entry has the field `mpt`, whatever its value. Only release 4.4 gives that field. */
+  readonly hasMpt: boolean;
 }
 
 const METHOD = 'listnevmblobdata';
@@ -55,7 +58,9 @@ export function readList(result: unknown): ListedEntry[] {
  * @throws NodeError `node/malformed-answer` when the answer is no list
  */
 export function readListPage(result: unknown): ReadablePage {
-  const read = decode(anyList, result, METHOD).map((one) => entry.safeParse(one));
+  const listed = decode(anyList, result, METHOD);
+  const read = listed.map((one) => entry.safeParse(one));
   const entries = read.flatMap((one) => (one.success ? [one.data] : []));
-  return { entries, unreadable: read.length - entries.length };
+  const hasMpt = listed.some((one) => isObject(one) && 'mpt' in one);
+  return { entries, unreadable: read.length - entries.length, hasMpt };
 }

@@ -110,7 +110,7 @@ test('release 5 is never asked for a page with data', async () => {
 });
 
 /** The places of pages that a node with blobs of these sizes is asked for, as `[count,from,`. */
-function askedBy(sizes: readonly number[], medianTimeSeconds: number | null) {
+function askedBy(sizes: readonly number[], hasMpt: boolean) {
   const asked: { body: string; limitBytes: number }[] = [];
   const transport: NodeTransport = {
     name: 'counts',
@@ -123,13 +123,13 @@ function askedBy(sizes: readonly number[], medianTimeSeconds: number | null) {
   const entries = sizes.map((sizeBytes, at) => ({
     versionHash: parseVersionHash(String(at).padStart(64, '0')),
     sizeBytes,
-    medianTimeSeconds,
+    medianTimeSeconds: null,
     txid: null,
   }));
   const pagesFor = async (places: number[]) => {
     const pages = new DataPages(transport, SYSTEM_CLOCK);
-    pages.noteListed({ entries, unreadable: 0 }, 0);
-    pages.noteListed({ entries: [], unreadable: 0 }, sizes.length);
+    pages.noteListed({ entries, unreadable: 0, hasMpt }, 0);
+    pages.noteListed({ entries: [], unreadable: 0, hasMpt: false }, sizes.length);
     asked.length = 0;
     const wanted = places.flatMap((at) => entries[at] ?? []);
     await pages.fetch(wanted, 1_000, NEVER);
@@ -138,9 +138,18 @@ function askedBy(sizes: readonly number[], medianTimeSeconds: number | null) {
   return { asked, pagesFor };
 }
 
+test('release 4.4 is recognised before a block has any of its blobs', async () => {
+  const { submit, sweep, fetchAll } = await nodesOf('syscoin-4.4');
+  submit(20, 50_000);
+  const listed = await sweep();
+  expect(listed.every(({ medianTimeSeconds }) => medianTimeSeconds === null)).toBe(true);
+  // A page from the first entry on would bring 18 others.
+  expect(await fetchAll(listed.slice(18))).toEqual({ gets: 2, lists: 0 });
+});
+
 test('a page is bounded by bytes and brings few unrequested ones', async () => {
   const sizes = [10, 60_000, 10, 2_000_000, 10, 2_000_000, 2_000_000, 2_000_000];
-  const { asked, pagesFor } = askedBy(sizes, null);
+  const { asked, pagesFor } = askedBy(sizes, false);
   // 60,000 more bytes are cheaper than a call; two million are not. The empty page is not requested again.
   expect(await pagesFor([0, 2])).toEqual(['[3,0,']);
   expect(await pagesFor([4, 2])).toEqual(['[1,2,']);
@@ -150,13 +159,13 @@ test('a page is bounded by bytes and brings few unrequested ones', async () => {
 });
 
 test('release 4.4 is asked for pages from the first entry on alone, because each costs it every entry before its end', async () => {
-  const small = askedBy(Array<number>(300).fill(1_000), 1_700_000_000);
+  const small = askedBy(Array<number>(300).fill(1_000), true);
   expect(await small.pagesFor([9, 7])).toEqual(['[10,0,']);
   expect(await small.pagesFor([150, 4, 100])).toEqual(['[151,0,']);
   // A page has 256 entries at most. The others are fetched alone.
   expect(await small.pagesFor([256, 290])).toEqual([]);
   expect(await small.pagesFor([3, 256])).toEqual(['[4,0,']);
-  const large = askedBy(Array<number>(40).fill(50_000), 1_700_000_000);
+  const large = askedBy(Array<number>(40).fill(50_000), true);
   expect(await large.pagesFor([20, 21, 22])).toEqual([]);
   // Each of them alone would bring too much, and together they do not.
   expect(await large.pagesFor([3, 4, 5])).toEqual(['[6,0,']);

@@ -217,7 +217,7 @@ test.each(['syscoin-4.2', 'syscoin-5'] as const)('a stated dialect is not checke
   const node = createBlobNode({ url: fake.url, dialect });
   onTestFinished(() => node.close());
   const page = node.listBlobs({ count: 1, from: 0 }, never);
-  if (dialect === 'syscoin-5') expect(await page).toEqual({ entries: [], unreadable: 0 });
+  if (dialect === 'syscoin-5') expect(await page).toEqual({ entries: [], unreadable: 0, hasMpt: false });
   else await expect(page).rejects.toMatchObject({ code: 'node/unsupported-operation' });
 });
 

@@ -169,11 +169,11 @@ class PendingPost implements Dispatcher.DispatchHandler {
 function tooLarge(name: string, bytes: number, limitBytes: number): NodeError {
   return new NodeError(
     'node/body-too-large',
-    `The node at ${name} answers with ${bytes} bytes or more; a valid answer has at most ${limitBytes}. Holdfast cut it off.`,
+    `The node at ${name} answers with ${bytes} bytes or more, where Holdfast takes at most ${limitBytes}. Holdfast cut it off.`,
     {
       details: { node: name, bytes, limitBytes },
       retryable: false,
-      hint: 'No known release answers so. Look at what listens there, and at what stands before the node.',
+      hint: 'No answer that Holdfast expects is so long. Look at what listens there, and at what stands before the node.',
     },
   );
 }

@@ -54,7 +54,7 @@ const FAULTS: readonly (readonly [name: string, fault: FaultRule['fault'], code:
     'a body of 1 GiB',
     { kind: 'huge-body', bytes: GIB },
     'node/body-too-large',
-    /a valid answer has at most \d+\. Holdfast cut it off/,
+    /takes at most \d+\. Holdfast cut it off/,
   ],
   ['JSON that ends in the middle', { kind: 'half-json', bytes: 30 }, 'node/malformed-answer', /ends in the middle/],
   ['a connection cut in the middle', { kind: 'truncate', bytes: 30 }, 'node/connection-lost', /broke/],

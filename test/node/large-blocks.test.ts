@@ -1,11 +1,13 @@
 import { hash } from 'node:crypto';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { createClient, getRawBlock } from '../../src/client.ts';
 import { type BlockHash, parseBlockHash } from '../../src/core/blob/ids.ts';
 import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { BatchedReads } from '../../src/node/batched-reads.ts';
 import { NodeError } from '../../src/node/errors.ts';
 import { chainCalls } from '../../src/node/rpc-chain-calls.ts';
 import type { NodeTransport } from '../../src/node/transport.ts';
+import { fakeNode } from './fake-node.ts';
 
 const { signal } = new AbortController();
 const MIB = 1_048_576;
@@ -72,4 +74,13 @@ test.each([
   ['other characters', blockAnswer(BLOCK_BYTES, '{"result":"zz')],
 ])('a large answer with %s is malformed', async (_what, answer) => {
   await expect(nodeThat(() => answer).rawBlock(ONE)).rejects.toMatchObject({ code: 'node/malformed-answer' });
+});
+
+test('the client reads such a block too', async () => {
+  const answer = blockAnswer(BLOCK_BYTES, undefined, '","error":null,"id":"holdfast"}\n');
+  const fake = await fakeNode((response) => response.end(answer));
+  const client = createClient({ url: fake.url, dialect: 'syscoin-5' });
+  onTestFinished(() => client.close());
+  if (ONE === undefined) throw new Error('It is parsed above.');
+  expect(digest(await getRawBlock(client, ONE))).toEqual(digest(Buffer.alloc(BLOCK_BYTES, 0xab)));
 });

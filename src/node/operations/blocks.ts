@@ -3,7 +3,7 @@ import type { BlockHash, TxId } from '../../core/blob/ids.ts';
 import { checkWholeNumber } from '../arguments.ts';
 import type { NodeClient } from '../client.ts';
 import { blockHash, bytesOfHex, decode, height, seconds, txId } from '../decode.ts';
-import { type CallOptions, LARGE_ANSWER_BYTES, type NodeCall } from '../node-call.ts';
+import { type CallOptions, LARGE_ANSWER_BYTES, LARGEST_BLOCK_BYTES, type NodeCall } from '../node-call.ts';
 import { simpleCall } from './chain-info.ts';
 
 export function blockCountCall(): NodeCall<number> {
@@ -111,7 +111,7 @@ export async function getBlock(client: NodeClient, hash: BlockHash, options: Cal
 
 export function rawBlockCall(hash: BlockHash): NodeCall<Uint8Array> {
   const read = (result: unknown) => bytesOfHex(result, 'getBlock');
-  return { ...simpleCall('getBlock', read, { blockhash: hash, verbosity: 0 }), limitBytes: LARGE_ANSWER_BYTES };
+  return { ...simpleCall('getBlock', read, { blockhash: hash, verbosity: 0 }), limitBytes: LARGEST_BLOCK_BYTES };
 }
 
 /** A block in wire format. Blocks do not contain the bytes of blobs. */

@@ -7,19 +7,19 @@ import { type ErrorFacts, HoldfastError } from '../core/blob/errors.ts';
  * | code | the call | a retry can help |
  * |---|---|---|
  * | `node/unreachable` | was not sent: no route, refused, TLS; or a read for which a proxy answered 502 or 504 | yes |
- * | `node/connection-lost` | may have been executed; no complete answer arrived, or a submission got an answer that is not of a node: a proxy's 5xx, a page, one that is too long | yes |
+ * | `node/connection-lost` | may have been executed; no complete answer arrived, or a submission got an answer that is not of a node: a proxy's 5xx, 408 or redirect, a page, one that is too long | yes |
  * | `node/timeout` | may have been executed; no answer in time | yes |
  * | `node/unauthorized` | 401 or 403 | no: fix credentials or `rpcallowip` |
- * | `node/busy` | was not executed: the work queue is full (503), 429 of a proxy; or a read with any 503 | yes |
+ * | `node/busy` | was not executed: the work queue is full (503, or 500 of older releases), 429 of a proxy; or a read with any 503 | yes |
  * | `node/warming-up` | -28 | yes |
  * | `node/rpc-error` | refused by the node with its own code (`NodeRpcError`), or for a missing signature | no |
  * | `node/absent` | the node says that it lacks the blob (`NodeRpcError`) | no |
  * | `node/method-not-found` | -32601: an unexpected release (`NodeRpcError`) | no |
  * | `node/unknown-wallet` | -18, -19 (`NodeRpcError`) | no |
- * | `node/not-a-node` | was not executed: HTML, an empty body, a redirect; another server listens there | no |
+ * | `node/not-a-node` | was not executed: HTML, an empty body; or a read that is redirected; another server listens there | no |
  * | `node/malformed-answer` | may have been executed; invalid or truncated JSON, fields of a wrong type, data that is not hex | yes |
  * | `node/wrong-blob` | a blob of another size or version hash than requested | yes |
- * | `node/body-too-large` | the answer to a read is longer than any valid one; cut off | no |
+ * | `node/body-too-large` | the answer to a read is longer than any that Holdfast expects; cut off | no |
  * | `node/unsupported-operation` | was not sent: the dialect lacks the operation | no |
  * | `node/invalid-argument` | was not sent: breaks a rule that the message names | no |
  * | `node/submission-unknown` | sent without an answer, and later look-ups did not show whether it arrived | look again

@@ -3,7 +3,7 @@ import type { HttpAnswer } from './post.ts';
 
 const BRACE = 0x7b;
 const BRACKET = 0x5b;
-/** The node's own body of a 503. A proxy also answers 503 after it passed the call on. */
+/** The node's own body of a 503, or of a 500 in older releases. A proxy also answers both after it passed the call on. */
 const QUEUE_IS_FULL = Buffer.from('Work queue depth exceeded');
 
 /**
@@ -28,7 +28,8 @@ export function refuseNonRpc(name: string, answer: HttpAnswer, effect: 'read' | 
       hint: 'Allow this machine’s address in the node (rpcallowip), and the operation for this user (rpcwhitelist).',
     });
   }
-  if (status === 429 || (status === 503 && (effect === 'read' || answer.body.equals(QUEUE_IS_FULL)))) {
+  const isQueueFull = (status === 500 || status === 503) && answer.body.equals(QUEUE_IS_FULL);
+  if (status === 429 || isQueueFull || (status === 503 && effect === 'read')) {
     throw new NodeError('node/busy', `The work queue of the node at ${name} is full (${status}).`, {
       details,
       retryable: true,
@@ -39,8 +40,10 @@ export function refuseNonRpc(name: string, answer: HttpAnswer, effect: 'read' | 
   const isJson = first === BRACE || first === BRACKET;
   const what = answer.body.length === 0 ? 'an empty body' : answer.contentType || 'something that is not JSON';
   const isOfGateway = status >= 502 && status <= 504;
-  // Redirects and refusals (3xx, 4xx) did not reach the node.
-  if (effect === 'submit' && (isOfGateway || (!isJson && (status < 300 || status >= 500)))) {
+  const isRedirect = status >= 300 && status < 400;
+  // A proxy answers with a redirect to its error page, or with 408, also after it passed the call on. No other 4xx did so.
+  const isOfProxy = isOfGateway || isRedirect || status === 408;
+  if (effect === 'submit' && (isOfProxy || (!isJson && (status < 400 || status >= 500)))) {
     throw unknownOutcome(`The server at ${name} gave no answer of the node: status ${status} with ${what}.`, details);
   }
   if (isOfGateway) {
@@ -50,7 +53,7 @@ export function refuseNonRpc(name: string, answer: HttpAnswer, effect: 'read' | 
       hint: 'Check that the node behind the proxy runs.',
     });
   }
-  if (status >= 300 && status < 400) {
+  if (isRedirect) {
     throw new NodeError(
       'node/not-a-node',
       `The server at ${name} redirects (${status}), which Holdfast does not follow.`,

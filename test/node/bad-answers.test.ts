@@ -93,6 +93,11 @@ describe('a server that is no node', () => {
       (response) => response.writeHead(503).end('Work queue depth exceeded'),
       { code: 'node/busy', retryable: true },
     ],
+    [
+      '500 of an older release',
+      (response) => response.writeHead(500).end('Work queue depth exceeded'),
+      { code: 'node/busy', retryable: true },
+    ],
     ['502 of a proxy', (response) => response.writeHead(502).end(HTML), { code: 'node/unreachable', retryable: true }],
     [
       '-28',
@@ -234,7 +239,7 @@ describe('a submission that a proxy answers for the node', () => {
     { dialect: 'syscoin-4.2', send: (client: NodeClient) => assetAllocationSend(client, allocation) },
     { dialect: 'syscoin-4.2', send: (client: NodeClient) => assetAllocationSendMany(client, [allocation]) },
   ] as const)('is told as one that may have been executed ($dialect)', async ({ dialect, send }) => {
-    for (const status of [500, 502, 503, 504, 524]) {
+    for (const status of [302, 307, 408, 500, 502, 503, 504, 524]) {
       const { fake, client } = await clientOf(dialect, page(status));
       await expect(send(client)).rejects.toMatchObject({ code: 'node/connection-lost', details: { status } });
       expect(fake.seen).toHaveLength(1);
@@ -257,8 +262,8 @@ describe('a submission that a proxy answers for the node', () => {
 
   test.each<[string, Answering, NodeErrorCode]>([
     ['the node’s full queue', (response) => response.writeHead(503).end('Work queue depth exceeded'), 'node/busy'],
+    ['the same of older releases', (response) => response.writeHead(500).end('Work queue depth exceeded'), 'node/busy'],
     ['a limit of the proxy', page(429), 'node/busy'],
-    ['a redirect', page(307), 'node/not-a-node'],
     ['a page for an unknown path', page(404), 'node/not-a-node'],
   ])('with %s is told as one that was not executed', async (_what, answer, code) => {
     const { client } = await clientOf('syscoin-5', answer);

@@ -1,5 +1,6 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createClient, submitBlob } from '../../src/client.ts';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { callOf, fakeNode, json, rpcError } from './fake-node.ts';
 import {
   BYTES,
@@ -13,6 +14,12 @@ import {
   ours,
   TXID,
 } from './node-with-one-blob.ts';
+
+/** The client's clock shows what the test says. */
+function clockBy(nowMs: () => number) {
+  const clock = vi.spyOn(SYSTEM_CLOCK, 'steadyMs').mockImplementation(nowMs);
+  onTestFinished(() => clock.mockRestore());
+}
 
 describe('after a lost connection', () => {
   test('a blob that arrived is not sent again', async () => {
@@ -43,6 +50,7 @@ describe('after a lost connection', () => {
     'a blob that the node does not show is not sent again: the call may still run (%s)',
     async (fate) => {
       const { submit, fake, state } = await nodeWith({ story: [null], fates: [fate] });
+      clockBy(() => state.looks * 2_000);
       await expect(submit()).rejects.toMatchObject({
         code: 'node/submission-unknown',
         hint: expect.stringContaining('may still be at work'),
@@ -51,6 +59,31 @@ describe('after a lost connection', () => {
       expect(state.looks).toBe(31);
     },
   );
+
+  test.each([
+    ['slow', 50_000, 3],
+    ['frequent', 1_000, 60],
+  ])('the node is looked at for a minute, and three times at least: %s looks', async (_what, lookMs, looks) => {
+    const { submit, state } = await nodeWith({ story: [null], fates: ['a 504 of a proxy'] });
+    clockBy(() => state.looks * lookMs);
+    await expect(submit()).rejects.toMatchObject({ code: 'node/submission-unknown' });
+    expect(state.looks).toBe(1 + looks);
+  });
+
+  test('a node that hangs is looked at again after 20 seconds, and ends the search after a minute', async () => {
+    const limits: AbortController[] = [];
+    const limiting = vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => {
+      expect(ms).toBe(20_000);
+      limits.push(new AbortController());
+      return limits.at(-1)?.signal ?? AbortSignal.abort();
+    });
+    onTestFinished(() => limiting.mockRestore());
+    const then = () => limits.at(-1)?.abort(new DOMException('It took too long.', 'TimeoutError'));
+    const { submit } = await nodeWith({ story: [null], fates: ['lose the call'], hangs: { look: 1, then } });
+    clockBy(() => limits.length * 20_000);
+    await expect(submit()).rejects.toMatchObject({ code: 'node/submission-unknown' });
+    expect(limits).toHaveLength(3);
+  });
 
   test('a slow call ends after many looks, and its blob is found', async () => {
     const story = [...Array<null>(10).fill(null), ours];

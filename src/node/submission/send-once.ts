@@ -1,5 +1,6 @@
 import { encodeHex } from '../../core/blob/hex.ts';
 import { parseVersionHash, type VersionHash } from '../../core/blob/ids.ts';
+import type { Clock } from '../../core/time/clock.ts';
 import { pause } from '../../core/time/run-loop.ts';
 import { type BlobHasher, hashWith, nobleHasher } from '../../verify/hasher.ts';
 import { wrongBlob } from '../blob-answer.ts';
@@ -19,8 +20,10 @@ export interface SendOptions extends CreateBlobOptions, CallOptions {
 }
 
 export const DEFAULT_POLL_MS = 2_000;
-/** Most polls for a blob whose answer was lost. */
-const MAX_LOOKS = 30;
+/** Milliseconds of polls for a blob whose answer was lost, and the fewest polls. */
+const ARRIVAL = { ms: 60_000, minLooks: 3 } as const;
+/** Milliseconds after which such a poll is given up, so that a node that hangs does not take the whole time. */
+const MAX_LOOK_MS = 20_000;
 
 /**
  * Sends a blob once. After a lost or garbled answer it polls whether the blob arrived, and calls `onLost`. It never sends the
@@ -32,6 +35,7 @@ export async function sendOnce(
   client: NodeClient,
   bytes: Uint8Array,
   options: SendOptions,
+  clock: Pick<Clock, 'steadyMs'>,
   onLost: (error: NodeError) => void,
 ): Promise<Submitted> {
   const hash = hashWith(options.hasher ?? nobleHasher, options.hashType ?? 'keccak256', bytes);
@@ -50,7 +54,7 @@ export async function sendOnce(
     onLost(error);
     // The cache had the blob already, so it does not show whether this submission made a transaction.
     if (before !== null && options.overwriteExisting !== false) throw unknownSubmission(versionHash, error);
-    return { versionHash, txid: (await lookForArrival(client, versionHash, options, error)).txid };
+    return { versionHash, txid: (await lookForArrival(client, versionHash, options, clock, error)).txid };
   }
 }
 
@@ -72,14 +76,19 @@ async function lookForArrival(
   client: NodeClient,
   versionHash: VersionHash,
   options: SendOptions,
+  clock: Pick<Clock, 'steadyMs'>,
   lost: NodeError,
 ): Promise<BlobInfo> {
-  for (let looks = 0; looks < MAX_LOOKS; looks += 1) {
-    await pause(options.pollMs ?? DEFAULT_POLL_MS, options.signal ?? NEVER_ABORTED);
+  const signal = options.signal ?? NEVER_ABORTED;
+  const endMs = clock.steadyMs() + ARRIVAL.ms;
+  for (let looks = 0; looks < ARRIVAL.minLooks || clock.steadyMs() < endMs; looks += 1) {
+    await pause(options.pollMs ?? DEFAULT_POLL_MS, signal);
+    const limit = AbortSignal.timeout(MAX_LOOK_MS);
     try {
-      const found = await findBlob(client, versionHash, options);
+      const found = await findBlob(client, versionHash, { ...options, signal: AbortSignal.any([signal, limit]) });
       if (found !== null) return found;
     } catch (error) {
+      if (error === limit.reason) continue;
       if (!(error instanceof NodeError)) throw error;
       if (!error.retryable) throw unknownSubmission(versionHash, error);
     }

@@ -72,7 +72,7 @@ export async function submitBlob(
   options: SubmitOptions = {},
 ): Promise<Submission | DroppedSubmission> {
   const report = options.onProgress ?? (() => undefined);
-  const submitted = await sendOnce(client, bytes, options, (error) => report({ kind: 'looking', error }));
+  const submitted = await sendOnce(client, bytes, options, SYSTEM_CLOCK, (error) => report({ kind: 'looking', error }));
   const sent: Submission = { stage: 'sent', ...submitted, blockHash: null, height: null };
   report({ kind: 'stage', submission: sent });
   return (options.until ?? 'listed') === 'sent' ? sent : await watch(client, sent, options, report);

@@ -137,6 +137,28 @@ export const errorPage: Answering = (response) => response.writeHead(500).end('<
 export const unknownThere: Answering = (response, seen) =>
   rpcError(response, seen, -5, 'No such transaction, or block.');
 
+/** Answers of a node that has our transaction neither in its mempool nor in its only block. */
+export const nowhere: Readonly<Record<string, Answering>> = {
+  getrawtransaction: unknownThere,
+  getbestblockhash: (response, seen) => result(response, seen, BLOCK),
+  getblock: (response, seen) => result(response, seen, { ...headerAt(5), size: 1, tx: [] }),
+};
+/** The same, and the block has our transaction, which a node without an index does not know by its id. */
+export const withoutIndex: Readonly<Record<string, Answering>> = {
+  ...nowhere,
+  getblock: (response, seen) => result(response, seen, { ...headerAt(5), size: 1, tx: [TXID] }),
+};
+/** Such answers after the first one, which has our transaction in the mempool. */
+export function onceWaiting(others: Readonly<Record<string, Answering>>): Readonly<Record<string, Answering>> {
+  let asked = 0;
+  const getrawtransaction: Answering = (response, seen, request) => {
+    asked += 1;
+    if (asked === 1) return result(response, seen, { txid: TXID, version: 137, vout: [] });
+    return others['getrawtransaction']?.(response, seen, request);
+  };
+  return { ...others, getrawtransaction };
+}
+
 export const ours = { txid: TXID };
 export const mined = { txid: TXID, height: 5 };
 export const locked = { txid: TXID, height: 5, chainlock: true };

@@ -9,7 +9,9 @@ import {
   locked,
   mined,
   nodeWith,
+  nowhere,
   OLD_TXID,
+  onceWaiting,
   ours,
   TXID,
   unknownThere,
@@ -42,7 +44,7 @@ describe('submitBlob', () => {
   });
 
   test('an accepted blob that is never listed was dropped', async () => {
-    const { submit } = await nodeWith({ story: [null] });
+    const { submit } = await nodeWith({ story: [null], others: nowhere });
     expect(await submit()).toEqual({
       stage: 'dropped',
       versionHash: HASH,
@@ -52,7 +54,7 @@ describe('submitBlob', () => {
   });
 
   test('a blob that vanishes before it is mined was dropped', async () => {
-    const { submit } = await nodeWith({ story: [null, ours, ours, null] });
+    const { submit } = await nodeWith({ story: [null, ours, null], others: onceWaiting(nowhere) });
     expect(await submit({ until: 'mined' })).toMatchObject({
       stage: 'dropped',
       reason: expect.stringContaining('vanished'),

@@ -1,5 +1,6 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Dialect } from '../../src/client.ts';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { type Answering, callOf, json, result } from './fake-node.ts';
 import {
   BLOCK,
@@ -10,10 +11,13 @@ import {
   headerAt,
   mined,
   nodeWith,
+  nowhere,
   OLD_TXID,
+  onceWaiting,
   ours,
   TXID,
   unknownThere,
+  withoutIndex,
 } from './node-with-one-blob.ts';
 
 describe('an accepted blob', () => {
@@ -149,15 +153,57 @@ describe('a blob whose transaction or block is unknown', () => {
   });
 
   test('was not dropped when its block was never found', async () => {
-    const others = {
-      getrawtransaction: unknownThere,
-      getbestblockhash: (response, seen) => result(response, seen, BLOCK),
-      getblock: (response, seen) => result(response, seen, { ...headerAt(5), size: 1, tx: [] }),
-    } satisfies Record<string, Answering>;
-    const { submit } = await nodeWith({ story: [null, mined, null], dialect: 'svc', others });
+    const { submit } = await nodeWith({ story: [null, mined, null], dialect: 'svc', others: nowhere });
     await expect(submit({ until: 'chain-locked' })).rejects.toMatchObject({
       code: 'node/stage-unknown',
       details: { stage: 'mined', txid: TXID, blockHash: null },
     });
+  });
+});
+
+describe('a blob that the cache has no longer', () => {
+  const hour = 3_600_000;
+
+  test.each<[string, Readonly<Record<string, Answering>>]>([
+    ['waits in the mempool', {}],
+    ['may not be asked for', { ...nowhere, getrawtransaction: forbidden }],
+  ])('was not dropped while its transaction %s', async (_what, others) => {
+    for (const story of [[null], [null, ours, null]]) {
+      const { submit } = await nodeWith({ story, others });
+      await expect(submit({ until: 'mined' })).rejects.toMatchObject({
+        code: 'node/stage-unknown',
+        message: expect.stringContaining('it may still be mined'),
+        details: { until: 'mined', versionHash: HASH, txid: TXID },
+      });
+    }
+  });
+
+  test('is mined when a block has its transaction, also without an index', async () => {
+    const pruned = async () => await nodeWith({ story: [null, ours, null], others: onceWaiting(withoutIndex) });
+    const { submit } = await pruned();
+    expect(await submit({ until: 'mined' })).toMatchObject({ stage: 'mined', blockHash: BLOCK, height: 5 });
+    await expect((await pruned()).submit({ until: 'chain-locked' })).rejects.toMatchObject({
+      code: 'node/stage-unknown',
+      message: expect.stringContaining(`is in block ${BLOCK}`),
+    });
+  });
+
+  test('does not count as mined when it was never listed', async () => {
+    const { submit } = await nodeWith({ story: [null], others: withoutIndex });
+    await expect(submit()).rejects.toMatchObject({ code: 'node/stage-unknown', details: { stage: 'sent' } });
+  });
+
+  test.each([
+    ['five hours', 5 * hour, 'dropped'],
+    ['seven hours', 7 * hour, 'node/stage-unknown'],
+  ])('may have been pruned when it was shown %s ago', async (_what, agoMs, end) => {
+    const { submit, state } = await nodeWith({ story: [null, ours, null], others: onceWaiting(nowhere) });
+    const clock = vi.spyOn(SYSTEM_CLOCK, 'steadyMs').mockImplementation(() => (state.looks > 2 ? agoMs : 0));
+    onTestFinished(() => clock.mockRestore());
+    const ended = await submit({ until: 'mined' }).then(
+      ({ stage }) => stage,
+      ({ code }) => code,
+    );
+    expect(ended).toBe(end);
   });
 });

@@ -132,12 +132,35 @@ export async function isLocked(
   return onBranch === best.hash && (await getBlockHash(client, height, options)) === blockHash;
 }
 
+/**
+ * Finds the block of a transaction whose blob the cache lacks; `adrift`: the node has the transaction nowhere. A node
+ * without an index does not know a mined transaction by its id, but the blocks show it.
+ * @throws NodeError when the transaction waits, or the node does not show its place
+ */
+export async function lookForTransaction(
+  client: NodeClient,
+  txid: TxId,
+  finder: BlockFinder,
+  options: CallOptions,
+): Promise<Extract<Sighting, { readonly kind: 'adrift' | 'mined' }>> {
+  const reason = await adriftReason(client, txid, options);
+  if (reason === REORGANISED) return { kind: 'adrift', reason };
+  const { blockHash, height } = await blockOf(client, txid, finder, options);
+  if (blockHash !== null) {
+    return { kind: 'mined', blockHash, height, locked: await isLocked(client, blockHash, options) };
+  }
+  if (reason !== null) return { kind: 'adrift', reason };
+  throw untraceable('Its cache lacks the blob, and does not show that the transaction is gone: it may still be mined.');
+}
+
+const REORGANISED = 'its block was reorganised away';
+
 /** Resolves to null when the transaction is in place, and when the node does not show its place. */
 async function adriftReason(client: NodeClient, txid: TxId, options: CallOptions): Promise<string | null> {
   try {
     const { blockHash, confirmations } = await getTransaction(client, txid, options);
     // A block of a dead branch: release 5 still lists its blob and proves its transaction.
-    return blockHash !== null && confirmations === 0 ? 'its block was reorganised away' : null;
+    return blockHash !== null && confirmations === 0 ? REORGANISED : null;
   } catch (error) {
     if (!(error instanceof NodeError)) throw error;
     const isGone = error instanceof NodeRpcError && error.rpcCode === RPC_NO_SUCH_TRANSACTION;

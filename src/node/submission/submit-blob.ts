@@ -1,4 +1,5 @@
 import type { BlockHash, TxId, VersionHash } from '../../core/blob/ids.ts';
+import { RETENTION_SECONDS } from '../../core/blob/limits.ts';
 import { SYSTEM_CLOCK } from '../../core/time/clock.ts';
 import { pause } from '../../core/time/run-loop.ts';
 import type { NodeClient } from '../client.ts';
@@ -6,7 +7,7 @@ import { NodeError } from '../errors.ts';
 import { NEVER_ABORTED } from '../post.ts';
 import { BlockFinder } from './block-finder.ts';
 import { DEFAULT_POLL_MS, type SendOptions, sendOnce } from './send-once.ts';
-import { isLocked, look, type Sighting, untraceable } from './sighting.ts';
+import { isLocked, look, lookForTransaction, type Sighting, untraceable } from './sighting.ts';
 
 /** Stages of a submission, in order. */
 export const SUBMISSION_STAGES = ['sent', 'listed', 'mined', 'chain-locked'] as const;
@@ -94,6 +95,7 @@ async function watch(
   const finder = new BlockFinder();
   let reached = sent;
   let strayed = 0;
+  let shownMs = sentMs;
   const inTime = <T>(asking: Promise<T>): Promise<T> =>
     asking.catch((error: unknown) => {
       if (error === limit.reason) throw notInTime(reached, until, stageWithinMs);
@@ -102,8 +104,11 @@ async function watch(
   for (;;) {
     const { seen, hidden } = await inTime(look(client, reached, finder, limited));
     strayed = seen.kind === 'absent' || seen.kind === 'adrift' ? strayed + 1 : 0;
+    if (seen.kind === 'listed' || seen.kind === 'mined') shownMs = SYSTEM_CLOCK.steadyMs();
     const waitsForList = reached.stage === 'sent' && SYSTEM_CLOCK.steadyMs() < deadline;
-    if (strayed >= ADRIFT_LOOKS && !waitsForList) return await inTime(endOfStray(client, reached, seen, limited));
+    if (strayed >= ADRIFT_LOOKS && !waitsForList) {
+      return await inTime(endOfStray(client, { reached, seen, shownMs, finder }, limited));
+    }
     const now = hidden === null ? advanced(reached, seen) : later(reached, advanced(reached, seen));
     if (now.stage !== reached.stage || now.blockHash !== reached.blockHash) {
       report(rank(now) < rank(reached) ? { kind: 'unmined' } : { kind: 'stage', submission: now });
@@ -124,21 +129,40 @@ function passes(seen: Sighting, { retryable, code }: NodeError): boolean {
   return retryable || (seen.kind !== 'unanswered' && code === 'node/rpc-error');
 }
 
+interface Stray {
+  readonly reached: Submission;
+  readonly seen: Sighting;
+  /** Steady time of the last look that showed the blob. */
+  readonly shownMs: number;
+  readonly finder: BlockFinder;
+}
+
 /** @throws NodeError when the node does not show whether the blob was dropped, or is final and was pruned */
 async function endOfStray(
   client: NodeClient,
-  reached: Submission,
-  seen: Sighting,
+  { reached, seen, shownMs, finder }: Stray,
   options: SubmitOptions,
 ): Promise<Submission | DroppedSubmission> {
   if (await isLocked(client, reached.blockHash, options)) return { ...reached, stage: 'chain-locked' };
-  const { versionHash, txid } = reached;
+  const { stage, versionHash, txid, blockHash } = reached;
   if (seen.kind === 'adrift') return { stage: 'dropped', versionHash, txid, reason: seen.reason };
-  const isTraced = reached.stage === 'mined' ? reached.blockHash !== null : txid !== null;
-  if (!isTraced) throw untraceable('Its cache has the blob no longer: it was dropped, or it is final and was pruned.');
-  const reason =
-    reached.stage === 'sent' ? 'the node accepted it and never listed it' : 'it vanished from the node’s cache';
+  const isTraced = stage !== 'mined' || blockHash !== null;
+  if (txid === null || !isTraced) throw cannotTell();
+  const last = await lookForTransaction(client, txid, finder, options);
+  if (last.kind === 'mined') {
+    const now = advanced(reached, last);
+    // The block of a blob that was never listed does not show that the node has the blob.
+    if (stage !== 'sent' && rank(now) >= SUBMISSION_STAGES.indexOf(options.until ?? 'listed')) return now;
+    throw untraceable(`Its cache lacks the blob, whose transaction is in block ${last.blockHash}.`);
+  }
+  // The blocks since then may be more than were searched.
+  if (SYSTEM_CLOCK.steadyMs() - shownMs > RETENTION_SECONDS * 1_000) throw cannotTell();
+  const reason = stage === 'sent' ? 'the node accepted it and never listed it' : 'it vanished from the node’s cache';
   return { stage: 'dropped', versionHash, txid, reason };
+}
+
+function cannotTell(): NodeError {
+  return untraceable('Its cache has the blob no longer: it was dropped, or it is final and was pruned.');
 }
 
 function advanced(reached: Submission, sighting: Sighting): Submission {

@@ -7,6 +7,7 @@ import type { ExportModules } from '../bundle/export-bundle.ts';
 import type { ImportModules } from '../bundle/importer.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { RecordedLoss } from '../catalog/loss-ledger.ts';
+import type { OverdueKind } from '../catalog/seen-table.ts';
 import type { AuditRange, ChainAuditReport } from '../chain/audit.ts';
 import { ChainAudit } from '../chain/chain-audit.ts';
 import { ChainFollowing, type ChainOptions } from '../chain/chain-following.ts';
@@ -505,9 +506,9 @@ export class Archive implements ArchiveView {
     return this.#modules.catalog.losses.page(after, limit);
   }
 
-  /** Mediantime by which blobs are overdue; null: that cannot be told now. */
-  get overdueSeconds(): number | null {
-    return this.#losses.overdueSeconds;
+  /** Kind of blobs past their deadline that is counted as overdue. */
+  get toldOverdue(): OverdueKind {
+    return this.#losses.toldOverdue;
   }
 
   status(): ArchiveStatus {

@@ -1,4 +1,5 @@
 import type { Catalog } from '../catalog/catalog.ts';
+import type { OverdueKind } from '../catalog/seen-table.ts';
 import { deadlineOf, RETENTION_SECONDS } from '../core/blob/limits.ts';
 import type { BackendHandle } from '../replication/backend-handle.ts';
 import type { DamageWatch } from '../replication/damage-watch.ts';
@@ -11,7 +12,7 @@ export const LATE_PERCENT = [50, 75, 90] as const;
 
 export interface FigureModules {
   /** The state as people see it: no figure differs from that. */
-  readonly archive: { status(): ArchiveStatus; readonly overdueSeconds: number | null };
+  readonly archive: { status(): ArchiveStatus; readonly toldOverdue: OverdueKind };
   readonly catalog: Catalog;
   readonly sites: readonly BackendHandle[];
   readonly damage: DamageWatch;
@@ -91,7 +92,6 @@ export class ArchiveFigures {
 
   #content({ content, node, archiveRule }: ArchiveStatus) {
     const { archive, catalog } = this.#modules;
-    const { overdueSeconds } = archive;
     const tipSeconds = node.medianTimeSeconds;
     const slack = (earliest: number | null) =>
       tipSeconds === null || earliest === null ? null : deadlineOf(earliest) - tipSeconds;
@@ -100,7 +100,7 @@ export class ArchiveFigures {
       ...content,
       ...catalog.figures.setAside(),
       notArchivedByRule: archiveRule.notArchived,
-      overdue: overdueSeconds === null ? null : catalog.figures.overdue(overdueSeconds),
+      overdue: tipSeconds === null ? null : catalog.figures.overdue(tipSeconds, archive.toldOverdue),
       unspooledSlackSeconds: tipSeconds === null ? null : slack(catalog.figures.earliestUnspooled(tipSeconds)),
       unstoredSlackSeconds: tipSeconds === null ? null : slack(catalog.figures.earliestUnstored(tipSeconds)),
       late: tipSeconds === null ? [] : LATE_PERCENT.map((percent) => ({ percent, ...this.#late(tipSeconds, percent) })),

@@ -108,7 +108,7 @@ const GAUGES: readonly (readonly [name: string, help: string, labels: readonly s
   ],
   [
     'holdfast_overdue_blobs',
-    'On chain, not here, deadline over, and not recorded as lost: still to be saved, or judged lost; absent: not known, as while a catalog is made again.',
+    'On chain, not here, deadline over, and not recorded as lost: still to be saved, or judged lost; while a new catalog is made, only what was known in time.',
     [],
     ({ content }) => one(content.overdue),
   ],

@@ -3,7 +3,8 @@ import { z } from 'zod';
 import { RETENTION_SECONDS } from '../core/blob/limits.ts';
 import { BLOB } from './placement-state.ts';
 import type { PlacementTable } from './placement-table.ts';
-import { IS_NOT_CUSTOM, LISTED_DUE, MINED_DUE, ofMined, RESTING } from './queue-parts.ts';
+import { IS_NOT_CUSTOM, LISTED_DUE, MINED_DUE, ofMined, RESTING, WAS_KNOWN_IN_TIME } from './queue-parts.ts';
+import type { OverdueKind } from './seen-table.ts';
 
 const seconds = z.number().nullable();
 const row = z.object({ height: z.number(), median_time_seconds: z.number() });
@@ -30,7 +31,7 @@ export class CatalogFigures {
       .pluck();
     this.#overdue = database
       .prepare(
-        `SELECT SUM(count) FROM (${ofMined('COUNT(*) AS count', `median_time_seconds < @until AND ${IS_NOT_CUSTOM}`)})`,
+        `SELECT SUM(count) FROM (${ofMined('COUNT(*) AS count', `median_time_seconds < @until AND ${WAS_KNOWN_IN_TIME} AND ${IS_NOT_CUSTOM}`)})`,
       )
       .pluck();
     const due = (hasFailed: 0 | 1, urgency: 0 | 1) =>
@@ -63,8 +64,9 @@ export class CatalogFigures {
   }
 
   /** On chain, not here, not kept as a custom commitment, deadline over: still to be saved, or judged lost. */
-  overdue(tipMedianSeconds: number): number {
-    return z.number().parse(this.#overdue.get({ until: tipMedianSeconds - RETENTION_SECONDS }));
+  overdue(tipMedianSeconds: number, which: OverdueKind = 'all'): number {
+    const isAny = which === 'all' ? 1 : 0;
+    return z.number().parse(this.#overdue.get({ until: tipMedianSeconds - RETENTION_SECONDS, isAny }));
   }
 
   /** Least median time of what waits for this backend; null: nothing that has one. */

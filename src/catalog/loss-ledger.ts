@@ -18,7 +18,7 @@ import {
   type Revocation,
 } from './loss-document.ts';
 import { ofMined } from './queue-parts.ts';
-import { hashKey, type QueuedBlob } from './seen-table.ts';
+import { hashKey, type OverdueKind, type QueuedBlob } from './seen-table.ts';
 import type { Tables } from './tables.ts';
 import { UnsavedRows } from './unsaved-rows.ts';
 
@@ -116,9 +116,14 @@ export class LossLedger {
   }
 
   /** On chain, not here, not kept as a custom commitment, and its deadline is over: oldest first; `after`: behind this one. */
-  overdue(tipMedianSeconds: number, limit: number, after: QueuedBlob | null = null): QueuedBlob[] {
+  overdue(
+    tipMedianSeconds: number,
+    limit: number,
+    after: QueuedBlob | null = null,
+    which: OverdueKind = 'all',
+  ): QueuedBlob[] {
     const { reading, seen } = this.#tables;
-    return reading('read what is overdue', () => seen.pastDeadline(tipMedianSeconds, limit, after));
+    return reading('read what is overdue', () => seen.pastDeadline(tipMedianSeconds, limit, after, which));
   }
 
   /**

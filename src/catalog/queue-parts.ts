@@ -1,3 +1,5 @@
+import { RETENTION_SECONDS } from '../core/blob/limits.ts';
+
 /**
  * The parts of the fetch queue, each in an index of its own, as SQL that ends within a WHERE: in these words, for an
  * index serves only a statement that says so. What a block of our branch has:
@@ -14,6 +16,11 @@ export const MINED_RESTING = `${RESTING} AND hash_type IS NOT NULL`;
 /** A kept custom commitment stays in the queue, and its content is neither absent nor lost. */
 export const IS_NOT_CUSTOM =
   'NOT EXISTS (SELECT 1 FROM custom WHERE custom.version_hash = seen.version_hash AND is_held = 1)';
+/**
+ * Content that was known while its window was open, or any with `@isAny`. A new catalog may walk past the deadline of content
+ * whose bytes it has not found yet.
+ */
+export const WAS_KNOWN_IN_TIME = `(@isAny OR first_seen_ms < (median_time_seconds + ${RETENTION_SECONDS}) * 1000)`;
 
 /**
  * Contents that a block of the branch has. Ordered by mediantime, both parts are read in the order of their indexes.

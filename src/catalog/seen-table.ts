@@ -14,7 +14,7 @@ import { Notifier } from '../core/notifier.ts';
 import { hashTypeCode, hashTypeFrom } from '../core/sqlite/hash-type-code.ts';
 import { BACKOFF, longestBackoffMs } from '../core/time/backoff.ts';
 import { sleepUntil } from '../core/time/run-loop.ts';
-import { IS_NOT_CUSTOM, LISTED_DUE, MINED_DUE, ofMined, RESTING } from './queue-parts.ts';
+import { IS_NOT_CUSTOM, LISTED_DUE, MINED_DUE, ofMined, RESTING, WAS_KNOWN_IN_TIME } from './queue-parts.ts';
 
 /** A list's entry for a blob that is not here yet. */
 export interface Sighting {
@@ -58,6 +58,9 @@ export interface FetchFailure {
   /** null: the blob rests until a list names it again. */
   readonly nextAttemptMs: number | null;
 }
+
+/** All that is past its deadline, or what was known before its deadline. */
+export type OverdueKind = 'all' | 'known-in-time';
 
 /** Whether it was asked for in vain before. */
 export type QueueKind = 'all' | 'fresh' | 'failed';
@@ -182,7 +185,7 @@ export class SeenTable {
       .pluck();
     this.#next = { all: next('all'), fresh: next('fresh'), failed };
     this.#past = database.prepare(
-      `${ofMined(COLUMNS, `median_time_seconds < @until AND (median_time_seconds, version_hash) > (@seconds, @hash) AND ${IS_NOT_CUSTOM}`)}
+      `${ofMined(COLUMNS, `median_time_seconds < @until AND (median_time_seconds, version_hash) > (@seconds, @hash) AND ${WAS_KNOWN_IN_TIME} AND ${IS_NOT_CUSTOM}`)}
        ORDER BY median_time_seconds, version_hash LIMIT @limit`,
     );
     this.#leftBranch = database.prepare(
@@ -247,12 +250,13 @@ export class SeenTable {
   }
 
   /** On chain, not kept as a custom commitment, and the chain's clock has passed its deadline: after this row, or from the first. */
-  pastDeadline(tipMedianSeconds: number, limit: number, after: QueuedBlob | null): QueuedBlob[] {
+  pastDeadline(tipMedianSeconds: number, limit: number, after: QueuedBlob | null, which: OverdueKind): QueuedBlob[] {
     const from = {
       seconds: after?.medianTimeSeconds ?? -1,
       hash: after === null ? Buffer.alloc(0) : hashKey(after.versionHash),
     };
-    return this.#past.all({ until: tipMedianSeconds - RETENTION_SECONDS, limit, ...from }).map(decode);
+    const isAny = which === 'all' ? 1 : 0;
+    return this.#past.all({ until: tipMedianSeconds - RETENTION_SECONDS, limit, isAny, ...from }).map(decode);
   }
 
   /**

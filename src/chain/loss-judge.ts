@@ -2,7 +2,7 @@ import { setImmediate as letOthersWork } from 'node:timers/promises';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { AbsenceAnswer, Loss } from '../catalog/loss-document.ts';
 import type { RecordedLoss } from '../catalog/loss-ledger.ts';
-import type { QueuedBlob } from '../catalog/seen-table.ts';
+import type { OverdueKind, QueuedBlob } from '../catalog/seen-table.ts';
 import { isForLater } from '../core/archive-errors.ts';
 import type { ContentName, VersionHash } from '../core/blob/ids.ts';
 import { deadlineOf, MAX_BLOB_BYTES, RETENTION_SECONDS } from '../core/blob/limits.ts';
@@ -223,14 +223,13 @@ export class LossJudge {
 
   /**
    * Raises that blobs are past their deadline, and neither here nor recorded as lost. It is called when the chain's clock
-   * moves: the alarms before a deadline end then. It tells also while the judge may not judge, unless the catalog is made again.
+   * moves: the alarms before a deadline end then. It tells also while the judge may not judge.
    */
   tellOverdue(): void {
     const { catalog, rule, conditions } = this.#modules;
-    const nowSeconds = rule.overdueSeconds;
-    // A rebuild that an operator asked for does not end what was told before it.
+    const nowSeconds = rule.clockSeconds;
     if (nowSeconds === null) return;
-    const [first, ...others] = catalog.losses.overdue(nowSeconds, LOOK_AHEAD);
+    const [first, ...others] = catalog.losses.overdue(nowSeconds, LOOK_AHEAD, null, rule.toldOverdue);
     if (!this.#isStillUnanswered(nowSeconds)) this.#unanswered = null;
     conditions.set('overdue', first === undefined ? null : this.#overdue(first, others.length + 1));
   }
@@ -258,9 +257,9 @@ export class LossJudge {
     };
   }
 
-  /** Mediantime by which blobs are overdue; null: that cannot be told now. */
-  get overdueSeconds(): number | null {
-    return this.#modules.rule.overdueSeconds;
+  /** Kind of blobs past their deadline that is told of now. */
+  get toldOverdue(): OverdueKind {
+    return this.#modules.rule.toldOverdue;
   }
 
   #tell(): void {

@@ -1,5 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Loss } from '../catalog/loss-document.ts';
+import type { OverdueKind } from '../catalog/seen-table.ts';
 import type { VersionHash } from '../core/blob/ids.ts';
 import type { Poller } from '../ingest/poller.ts';
 import type { Activity } from '../view/activity.ts';
@@ -11,14 +12,14 @@ export class LossRule {
   readonly #poller: Pick<Poller, 'state' | 'isListCurrent' | 'isListed'>;
   readonly #chain: Pick<ChainState, 'isWalked'>;
   readonly #activity: Pick<Activity, 'emit'>;
-  readonly #catalogRebuild: { readonly isDone: boolean };
+  readonly #catalogRebuild: { readonly isIndexed: boolean };
 
   constructor(
     catalog: Catalog,
     poller: Pick<Poller, 'state' | 'isListCurrent' | 'isListed'>,
     chain: Pick<ChainState, 'isWalked'>,
     activity: Pick<Activity, 'emit'>,
-    catalogRebuild: { readonly isDone: boolean },
+    catalogRebuild: { readonly isIndexed: boolean },
   ) {
     this.#catalog = catalog;
     this.#poller = poller;
@@ -27,13 +28,17 @@ export class LossRule {
     this.#catalogRebuild = catalogRebuild;
   }
 
-  /**
-   * Mediantime by which blobs are overdue, whether they may be judged or not; null: no node has named one, or a new catalog does
-   * not know yet which blobs are here or what a rule left out.
-   */
-  get overdueSeconds(): number | null {
-    if (!this.#catalogRebuild.isDone || !this.#catalog.evidence.isTakenOver) return null;
+  /** Mediantime of the newest tip, whether blobs may be judged by it or not; null: no node has named one. */
+  get clockSeconds(): number | null {
     return this.#poller.state.tip?.medianTimeSeconds ?? null;
+  }
+
+  /**
+   * Kind of blobs past their deadline that is told of. A new catalog does not know yet which blobs of history are here, or what a rule
+   * left out. What it knew while its window was open is told of all the same.
+   */
+  get toldOverdue(): OverdueKind {
+    return this.#catalogRebuild.isIndexed && this.#catalog.evidence.isTakenOver ? 'all' : 'known-in-time';
   }
 
   /**

@@ -57,6 +57,11 @@ export class CatalogRebuild {
     return this.#isDone && this.#rebuilding === 0;
   }
 
+  /** All was indexed once. A rebuild that an operator asked for calls that in doubt, and takes nothing back. */
+  get isIndexed(): boolean {
+    return this.#isDone;
+  }
+
   /** The reason why a part of the data folder is not indexed; null: all of it is. */
   get folderFault(): string | null {
     const { unread, customFault } = this.#folder;

@@ -59,7 +59,7 @@ async function scene(peers: readonly RescueSource[] = [], isTakenOver = true, ba
   };
   const losses = new LossRecord({
     catalog,
-    rule: new LossRule(catalog, poller, { isWalked: true }, new Activity(), { isDone: true }),
+    rule: new LossRule(catalog, poller, { isWalked: true }, new Activity(), { isIndexed: true }),
     chain: { isCurrent: true },
     own: new OwnPlaces(store, sites, catalog, verifier, new BlobCache(0, SYSTEM_CLOCK), { isDone: true }),
     peers,

@@ -10,16 +10,18 @@ import { Notifier } from '../../src/core/notifier.ts';
 import { createLogger } from '../../src/core/observability/logger.ts';
 import { type Clock, SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import type { VerifiedBlob } from '../../src/verify/verified-blob.ts';
-import { openCatalog, sighting, spooled } from '../catalog/catalog-in-folder.ts';
+import { HandClock, openCatalog, sighting, spooled } from '../catalog/catalog-in-folder.ts';
 import { eventually } from '../e2e/eventually.ts';
 import { sampleBlob } from '../sample-blobs.ts';
 
 const hex = (label: string) => createHash('sha256').update(label).digest('hex');
 const MINED_SECONDS = 1_767_000_000;
 
-/** A catalog in which one blob is recorded as lost, and others are overdue. */
-function catalogAfterALoss(overdue: readonly string[]) {
-  const catalog = openCatalog();
+/** A catalog in which one blob is recorded as lost, and others are overdue, which were known when their block came or days later. */
+function catalogAfterALoss(overdue: readonly string[], isKnownInTime: boolean) {
+  const clock = new HandClock();
+  if (isKnownInTime) clock.ms = MINED_SECONDS * 1_000;
+  const catalog = openCatalog({ clock });
   catalog.chain.recordStart(100);
   const hash = parseBlockHash(hex('block 100'));
   const occurrence = (label: string, transactionIndex: number) => {
@@ -49,7 +51,8 @@ interface Given {
   readonly find?: RescueSource['find'];
   readonly peers?: RescueSource[];
   readonly isTakenOver?: boolean;
-  readonly isRebuilt?: boolean;
+  readonly isIndexed?: boolean;
+  readonly isKnownInTime?: boolean;
   readonly isListed?: () => boolean;
   readonly overdue?: readonly string[];
   readonly verify?: () => Promise<VerifiedBlob>;
@@ -59,9 +62,9 @@ interface Given {
 
 /** A judge over that catalog; it runs until the end of the test. */
 function judging(isListCurrent: () => boolean, given: Given = {}) {
-  const { catalog, hash } = catalogAfterALoss(given.overdue ?? ['overdue']);
+  const { catalog, hash } = catalogAfterALoss(given.overdue ?? ['overdue'], given.isKnownInTime ?? false);
   if (given.isTakenOver ?? true) catalog.evidence.recordTakenOver();
-  const rebuild = { isDone: given.isRebuilt ?? true };
+  const rebuild = { isIndexed: given.isIndexed ?? true };
   const asked = Promise.withResolvers<void>();
   const silent = Promise.withResolvers<null>();
   const changes = new Notifier();
@@ -154,23 +157,31 @@ test('a blob past its deadline is told of also while it may not be judged, and n
   expect(conditions.standing()).toMatchObject([{ amount: 2 }]);
 });
 
-test.each(['rebuild', 'evidence'])('blobs are overdue only once the %s of a new catalog is done', async (awaited) => {
-  const { catalog, conditions, judge, rebuild } = judging(() => false, {
-    isRebuilt: awaited !== 'rebuild',
-    isTakenOver: awaited !== 'evidence',
-  });
-  const overdue = () => {
-    judge.tellOverdue();
-    return conditions.standing().filter(({ code }) => code === 'chain/overdue');
-  };
-  expect([overdue(), judge.overdueSeconds]).toEqual([[], null]);
-  rebuild.isDone = true;
-  catalog.evidence.recordTakenOver();
-  expect(overdue()).toMatchObject([{ amount: 1 }]);
-  // An operator's rebuild does not end it.
-  rebuild.isDone = false;
-  expect(overdue()).toMatchObject([{ amount: 1 }]);
-});
+test.each([
+  ['index', false],
+  ['evidence', false],
+  ['index', true],
+  ['evidence', true],
+])(
+  'until the %s of a new catalog is whole, a blob is overdue only if it was known in time: %s',
+  async (awaited, isKnownInTime) => {
+    const { catalog, conditions, judge, rebuild } = judging(() => false, {
+      isIndexed: awaited !== 'index',
+      isTakenOver: awaited !== 'evidence',
+      isKnownInTime,
+    });
+    const overdue = () => {
+      judge.tellOverdue();
+      const told = conditions.standing().filter(({ code }) => code === 'chain/overdue');
+      const counted = catalog.figures.overdue(MINED_SECONDS + 2 * RETENTION_SECONDS, judge.toldOverdue);
+      return [told.map(({ amount }) => amount), counted];
+    };
+    expect(overdue()).toEqual(isKnownInTime ? [[1], 1] : [[], 0]);
+    rebuild.isIndexed = true;
+    catalog.evidence.recordTakenOver();
+    expect(overdue()).toEqual([[1], 1]);
+  },
+);
 
 test.each(['kept as custom bytes', 'listed again'])(
   'sources that did not answer for a blob that is %s are told no more',

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { once } from 'node:events';
+import { createSocket } from 'node:dgram';
+import { type EventEmitter, once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 
@@ -135,18 +136,33 @@ export async function untilConnects(port: number): Promise<void> {
 /** Below the ports that systems give to connections and to servers that ask for any: none of those takes it meanwhile. */
 const CHOSEN_PORTS = { from: 10_000, below: 32_000 } as const;
 
-/** A port that is free, for a server that must be told one. Two that ask at the same time hardly draw the same. */
+/**
+ * A port that is free, for a server that must be told one. Its number is this process's own until the process ends: a
+ * socket of UDP holds it, for a server that needs a second to start would find it taken by another test's.
+ */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(CHOSEN_PORTS.from, CHOSEN_PORTS.below);
+    const holder = createSocket('udp4').unref();
+    if (!(await isBound(holder, () => holder.bind({ port, address: '127.0.0.1', exclusive: true })))) continue;
     const server = createServer();
-    const isFree = new Promise<boolean>((resolve) => {
-      server.once('error', () => resolve(false));
-      server.listen(port, '127.0.0.1', () => resolve(true));
-    });
-    if (!(await isFree)) continue;
-    server.close();
-    await once(server, 'close');
-    return port;
+    if (await isBound(server, () => server.listen(port, '127.0.0.1'))) {
+      server.close();
+      await once(server, 'close');
+      return port;
+    }
+    holder.close();
+  }
+}
+
+async function isBound(socket: EventEmitter, bind: () => unknown): Promise<boolean> {
+  const bound = once(socket, 'listening');
+  bind();
+  try {
+    await bound;
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') return false;
+    throw error;
   }
 }

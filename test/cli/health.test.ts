@@ -8,9 +8,12 @@ import { afterEach, expect, test } from 'vitest';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const HEALTH = fileURLToPath(new URL('../../src/cli/health.ts', import.meta.url));
-/** Prints, at the end of the process, whether the configuration's schema was loaded, and whether Node's HTTP client was. */
+/**
+ * Prints, at the end of the process, whether the configuration's schema was loaded, and whether Node's HTTP client was. The
+ * patience of the program lasts two minutes: the server of a test answers late on a crowded machine.
+ */
 const WATCH =
-  'data:text/javascript,import{registerHooks}from"node:module";let files=-1,zod=false;registerHooks({load(url,context,next){if(url.startsWith("file:"))files++;if(url.includes("/zod/"))zod=true;return next(url,context)}});process.on("exit",()=>console.log(zod?"loaded":"light",process.moduleLoadList.includes("NativeModule _http_client")?"http":"socket",files))';
+  'data:text/javascript,const{timeout}=AbortSignal;AbortSignal.timeout=ms=>timeout.call(AbortSignal,24*ms);import{registerHooks}from"node:module";let files=-1,zod=false;registerHooks({load(url,context,next){if(url.startsWith("file:"))files++;if(url.includes("/zod/"))zod=true;return next(url,context)}});process.on("exit",()=>console.log(zod?"loaded":"light",process.moduleLoadList.includes("NativeModule _http_client")?"http":"socket",files))';
 
 const servers: Server[] = [];
 afterEach(() => {

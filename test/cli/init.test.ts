@@ -127,7 +127,7 @@ describe('holdfast init', () => {
         // Each key is a key press of its own.
         for (const key of next[1]) stdin.write(key);
       });
-      const signal = AbortSignal.timeout(60_000);
+      const signal = AbortSignal.timeout(240_000);
       const code = await runCli(['init', ...words], { stdin, stdout, stderr, env: {}, cwd: folder, signal });
       stdout.end();
       stderr.end();

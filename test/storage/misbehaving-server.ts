@@ -22,7 +22,8 @@ export interface MisbehavingServer {
 /** A server on a real socket that answers as the test says: what no real one can be made to do on demand. */
 export async function misbehavingServer(behave: Behaviour): Promise<MisbehavingServer> {
   const asked: Asked[] = [];
-  const server = createServer((request, response) => {
+  // A server that closes idle connections would meet the next request after a pause of the process.
+  const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('error', () => {});

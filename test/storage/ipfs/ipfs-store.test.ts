@@ -4,6 +4,7 @@ import { blobCid } from '../../../src/core/blob/cid.ts';
 import { ipfsOptions } from '../../../src/storage/ipfs/ipfs-options.ts';
 import { IpfsStore } from '../../../src/storage/ipfs/ipfs-store.ts';
 import { isCustom, listBlobs } from '../../../src/storage/object-store.ts';
+import { eventually } from '../../e2e/eventually.ts';
 import { NEVER, nameOf, sampleBlob, sampleBytes } from '../../sample-blobs.ts';
 import { describeWithServers, SERVER_START_MS } from '../../servers/availability.ts';
 import { type KuboServer, startKubo } from '../../servers/kubo-server.ts';
@@ -151,8 +152,9 @@ describeWithServers('two Kubo nodes', () => {
       const blob = sampleBlob('over bitswap', 2_097_152, hashType);
       await store.put(blob, 'replace', NEVER);
       const { ID } = z.object({ ID: z.string() }).parse(await ask(ours, 'id'));
-      await ask(theirs, `swarm/connect?arg=${ours.swarmAddress}/p2p/${ID}`);
-      const answer = await fetch(`${theirs.apiUrl}/api/v0/block/get?arg=${blobCid(blob)}&timeout=30s`, {
+      // Kubo gives up a connection to an address of this machine that takes it longer than five seconds.
+      await eventually(() => ask(theirs, `swarm/connect?arg=${ours.swarmAddress}/p2p/${ID}`));
+      const answer = await fetch(`${theirs.apiUrl}/api/v0/block/get?arg=${blobCid(blob)}&timeout=240s`, {
         method: 'POST',
       });
       expect(Buffer.compare(new Uint8Array(await answer.arrayBuffer()), blob.bytes)).toBe(0);

@@ -4,7 +4,8 @@ import { NEVER, nameOf, sampleBlob } from '../../sample-blobs.ts';
 
 /** A process of its own, for what is read from the environment: puts a blob, reads it back, says so. */
 const [apiUrl = ''] = process.argv.slice(2);
-const store = await IpfsStore.open(ipfsOptions({ apiUrl }));
+// A server on a crowded machine may take longer than five seconds to agree on TLS.
+const store = await IpfsStore.open(ipfsOptions({ apiUrl, connectTimeoutMs: 120_000 }));
 const [reached] = await store.probe(NEVER);
 const blob = sampleBlob('by another process', 300_000);
 await store.put(blob, 'replace', NEVER);

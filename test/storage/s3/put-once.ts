@@ -4,7 +4,9 @@ import { NEVER, nameOf, sampleBlob } from '../../sample-blobs.ts';
 
 /** A process of its own, for what is read from the environment at its start: puts two blobs, reads them back, says so. */
 const [endpoint = '', bucket = '', accessKeyId = '', secretAccessKey = ''] = process.argv.slice(2);
-const store = await S3Store.open(s3Options({ endpoint, bucket, credentials: { accessKeyId, secretAccessKey } }));
+const credentials = { accessKeyId, secretAccessKey };
+// A server on a crowded machine may take longer than five seconds to agree on TLS.
+const store = await S3Store.open(s3Options({ endpoint, bucket, credentials, connectTimeoutMs: 120_000 }));
 try {
   // The second is sent past the SDK's middleware: on the same way, through the same proxy.
   let readBack = 0;

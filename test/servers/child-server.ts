@@ -13,7 +13,7 @@ export interface ChildServerOptions {
   readonly isReady: (output: OutputLines) => Promise<void>;
 }
 
-const READY_MS = 60_000;
+const READY_MS = 240_000;
 const STOP_MS = 10_000;
 
 /** A real server as a child process: started, and exactly it stopped. */

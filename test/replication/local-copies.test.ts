@@ -1,6 +1,6 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { ContentEntry } from '../../src/catalog/content-table.ts';
 import { reindexedFolder } from '../../src/replication/reindexed-places.ts';
 import { warning } from '../../src/storage/probe.ts';
@@ -92,6 +92,12 @@ describe('a cache', () => {
     await filling;
     expect(stopping.signal.aborted).toBe(true);
   };
+  /** Lets all work go on by itself. A cache takes what is offered only once it was compared with the catalog. */
+  const started = async (scene: Awaited<ReturnType<typeof stored>>) => {
+    const comparing = vi.spyOn(scene.replication.folder.orphans, 'run');
+    scene.start();
+    await comparing.mock.results[0]?.value;
+  };
   const offer = async (scene: Awaited<ReturnType<typeof stored>>, blob = LARGE) => {
     const { found } = await scene.copies.find(blob, NEVER);
     const [entry] = scene.catalog.find(blob.versionHash);
@@ -102,7 +108,7 @@ describe('a cache', () => {
 
   test('takes what was read from a backend, within its bytes, and gives older ones for it', async () => {
     const scene = await stored(LARGE, { budgetBytes: 100_000 });
-    scene.start();
+    await started(scene);
     const second = sampleBlob('second', 90_000);
     await scene.spool(second);
     expect(await scene.store.stat(LARGE, NEVER)).toBeNull();
@@ -117,7 +123,7 @@ describe('a cache', () => {
 
   test('gives nothing that is not stored for it', async () => {
     const scene = await stored(LARGE, { budgetBytes: 100_000 });
-    scene.start();
+    await started(scene);
     const waiting = sampleBlob('waiting', 90_000);
     scene.backend.before = (operation) => {
       if (operation.startsWith('put')) throw refusal('s3');

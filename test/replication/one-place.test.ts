@@ -97,7 +97,8 @@ test('nothing waits for a second address that a walk has begun to read and that 
     site.isAdmitted = false;
     site.twinOf = 's3:one';
   };
-  await catalogRebuild.adoptBackends(AbortSignal.timeout(20_000));
+  // The time ends only a walk that waits for the second address.
+  await catalogRebuild.adoptBackends(AbortSignal.timeout(120_000));
   expect(second.asked).toContain(`get ${keyOf(BLOB)}`);
   expect([catalog.isRebuilt(), conditions.has('rebuild'), catalog.totals().stored]).toEqual([true, false, 0]);
 });

@@ -33,13 +33,15 @@ export interface ReplicationSetup {
   readonly folder?: string;
   /** Left out: it knows custom commitments. */
   readonly allowsCustom?: boolean;
+  /** `real` for a backend in another process, whose clock does not hurry. Default: `hurried`. */
+  readonly time?: 'hurried' | 'real';
 }
 
-/** The replication room on a real folder and catalog, with clocks that a test moves, and with rests that are hurried. */
+/** The replication room on a real folder and catalog, with clocks that a test moves. Rests are hurried by default. */
 export async function replicationScene(setup: ReplicationSetup) {
   const { backends, mode = 'cache', budgetBytes = null, bytesPerSecond = null, chain = null } = setup;
-  const { allowsCustom: isAllowed = true } = setup;
-  hurry();
+  const { allowsCustom: isAllowed = true, time: pace = 'hurried' } = setup;
+  if (pace === 'hurried') hurry();
   const clock = { wallMs: 1_790_000_000_000, steadyMs: 1_000_000 };
   const nowMs = () => clock.wallMs;
   const time: Clock = { wallMs: nowMs, steadyMs: () => clock.steadyMs };

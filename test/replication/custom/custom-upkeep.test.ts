@@ -45,7 +45,7 @@ describeWithServers('custom commitments in the data folder and in a bucket', () 
       return store;
     };
     const backend = { id: 's3', place: bucket.bucket, store: await opened(), openAgain: opened };
-    const made = await replicationScene({ backends: [backend], folder: folder ?? temporaryFolder() });
+    const made = await replicationScene({ backends: [backend], folder: folder ?? temporaryFolder(), time: 'real' });
     await made.replication.admit(NEVER);
     const { catalog, custom } = made;
     const keeper = new CustomKeeper(catalog, nobleHasher, custom.places);

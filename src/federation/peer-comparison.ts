@@ -21,6 +21,13 @@ export interface PeerComparerModules {
 
 /** Ranges that one comparison asks for at most; what is left differs the next time as well. */
 const MAX_QUESTIONS = 2_000;
+
+/**
+ * The peer gave wrong bytes to another caller meanwhile, and is asked for nothing now. The former comparison stands, as
+ * for a peer that is left alone before it.
+ */
+class LeftAlone extends Error {}
+
 /**
  * Compares what is held of what is final with each peer that is a Holdfast. Fetches what the peer holds and this archive
  * does not. Bytes count by their hash and occurrences by the chain that was walked here. A peer that lies costs
@@ -43,6 +50,7 @@ export class PeerComparer {
         await this.#visit(peer, tally, signal);
       } catch (error) {
         if (signal.aborted) return;
+        if (error instanceof LeftAlone) continue;
         peer.compared = tally;
         this.#modules.conditions.set(`peer:${peer.name}:inventory`, {
           code: 'peer/not-compared',
@@ -94,6 +102,7 @@ export class PeerComparer {
     const theirs = async (from: number, to: number): Promise<ComparedInventory> => {
       questions += 1;
       const answer = await this.#inventoryOf(peer, `?from=${from}&to=${to}`, signal);
+      if (answer === null && peer.isResting) throw new LeftAlone();
       if (answer === null) throw new Error(`${peer.name} has an inventory, and none of heights ${from} to ${to}.`);
       return answer;
     };

@@ -171,6 +171,32 @@ test('a peer that gives wrong bytes ends the comparison, and none of them is tak
   expect(ours.catalog.totals().stored).toBe(0);
 });
 
+test('a peer that gives wrong bytes to another caller during a comparison is still told as what the former one found', async () => {
+  const theirs = archive(() => 'stored');
+  const { comparer, peer, lies, codes } = compared(
+    archive(() => 'missing'),
+    theirs,
+  );
+  const lookup = await theirs.inventories.inventory(null, null, NEVER);
+  if (lookup.kind !== 'found') throw new Error('It has one.');
+  const elsewhere = { ...lookup, inventory: { ...lookup.inventory, chain: hash(99) } };
+  Object.assign(theirs.inventories, { inventory: async () => elsewhere });
+  await comparer.run(NEVER);
+  const former = peer.compared;
+  lies.answer = { kind: 'bytes', candidates: [new Uint8Array(3)] };
+  const [blob] = BLOBS;
+  if (blob === undefined) throw new Error('There are twelve.');
+  Object.assign(theirs.inventories, {
+    inventory: async (from: number | null) => {
+      if (from === null) await peer.find(blob, NEVER);
+      return lookup;
+    },
+  });
+  await comparer.run(NEVER);
+  expect(codes().toSorted()).toEqual(['peer/contradicts-chain', 'peer/wrong-bytes']);
+  expect(peer.compared).toBe(former);
+});
+
 test('a peer that cannot be asked, or is of another chain, is told', async () => {
   const ours = archive(() => 'stored');
   const theirs = archive(() => 'stored');

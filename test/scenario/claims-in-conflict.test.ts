@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createDevnode } from '../../src/devnode/index.ts';
+import { freePort } from '../servers/child-server.ts';
 import { BLOCK_SECONDS, nameOf, Scene } from './archive-on-devnode.ts';
 
 /** Events on two nodes that have parted. */
@@ -29,7 +30,7 @@ test('while nodes disagree, nothing above their last common block is called fina
     fc.array(inConflict, { minLength: 2, maxLength: 6 }),
     async (blocks, events) => {
       const same = { clock: { nowSeconds: () => 1_790_000_000 }, workload: null };
-      const other = await createDevnode(same);
+      const other = await createDevnode({ ...same, port: await freePort() });
       const scene = await Scene.create({ nodes: [other] });
       try {
         for (let block = 0; block < blocks; block += 1) {

@@ -4,6 +4,9 @@ import { createDevnode } from '../../src/devnode/index.ts';
 import { freePort } from '../servers/child-server.ts';
 import { BLOCK_SECONDS, nameOf, Scene } from './archive-on-devnode.ts';
 
+/** Longer than all scenes of the property take on a busy machine, so that it ends a hang alone. */
+const SCENES_MS = 1_800_000;
+
 /** Events on two nodes that have parted. */
 const inConflict = fc.oneof(
   {
@@ -23,7 +26,9 @@ const inConflict = fc.oneof(
   { weight: 2, arbitrary: fc.record({ do: fc.constant('our restart without them' as const) }) },
 );
 
-test('while nodes disagree, nothing above their last common block is called final', async () => {
+test('while nodes disagree, nothing above their last common block is called final', {
+  timeout: SCENES_MS,
+}, async () => {
   const before = fc.integer({ min: 1, max: 4 });
   const scenes = fc.asyncProperty(
     before,

@@ -5,6 +5,9 @@ import { nameOf, Scene, type SceneBlob } from './archive-on-devnode.ts';
 
 const NEVER = new AbortController().signal;
 
+/** Longer than all scenes of the property take on a busy machine, so that it ends a hang alone. */
+const SCENES_MS = 1_800_000;
+
 /** Operators take blobs down and let them in again while the chain moves, and blobs leave the node's window. */
 const event = fc.oneof(
   {
@@ -95,7 +98,9 @@ async function expectTrueClaims(scene: Scene, withheld: ReadonlySet<string>): Pr
   }
 }
 
-test('a withheld or expired blob is never claimed to be safe; one that is let in again, only when it is', async () => {
+test('a withheld or expired blob is never claimed to be safe; one that is let in again, only when it is', {
+  timeout: SCENES_MS,
+}, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(event, { minLength: 5, maxLength: 12 }), async (events) => {
       const scene = await Scene.create();

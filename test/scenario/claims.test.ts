@@ -6,6 +6,9 @@ import { BLOCK_SECONDS, nameOf, Scene } from './archive-on-devnode.ts';
 
 const NEVER = new AbortController().signal;
 
+/** Longer than all scenes of the property take on a busy machine, so that it ends a hang alone. */
+const SCENES_MS = 1_800_000;
+
 /** Events that the chain, its node or we can run into. */
 const event = fc.oneof(
   {
@@ -120,7 +123,7 @@ async function expectAuditIsTruth(scene: Scene): Promise<void> {
   for (const { versionHash } of report.findings) expect(chain.cache.get(parseVersionHash(versionHash))).toBeNull();
 }
 
-test('no claim is false, whatever happens in whatever order', async () => {
+test('no claim is false, whatever happens in whatever order', { timeout: SCENES_MS }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(event, { minLength: 4, maxLength: 14 }), async (events) => {
       const scene = await Scene.create();

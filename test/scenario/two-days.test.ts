@@ -61,7 +61,7 @@ function gone(scene: Scene, stored: (versionHash: string) => boolean): string[] 
 }
 
 test('two days: reorganisations, gaps, restarts, an outage of five hours, holes at the node, one of seven hours', {
-  timeout: 900_000,
+  timeout: 1_800_000,
 }, async () => {
   const below = random(20_261_121);
   const scene = await Scene.create();

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { eventually } from '../e2e/eventually.ts';
 import { Scene } from './archive-on-devnode.ts';
 
 test('an unconfirmed transaction is not absent where the list names none', async () => {
@@ -12,7 +13,9 @@ test('an unconfirmed transaction is not absent where the list names none', async
   expect((await fetch(scene.url, { method: 'POST', body: JSON.stringify(call) })).status).toBe(503);
   scene.mine(1);
   await scene.caughtUp();
-  expect([await statusOf(blob.txid), await statusOf('ab'.repeat(32))]).toEqual([200, 404]);
+  expect(await statusOf(blob.txid)).toBe(200);
+  // A node that does not answer soon enough keeps absence from being known: on a busy machine that is so at first.
+  await eventually(async () => expect(await statusOf('ab'.repeat(32))).toBe(404));
 });
 
 test('a stated dialect that has no blobs is told, not tried', async () => {

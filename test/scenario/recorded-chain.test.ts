@@ -29,6 +29,7 @@ test('a real chain, forward and through its reorganisation: the blob of the dead
   expect(scene.archive.status().content.stored).toBe(20);
 
   await reach(scene, node, first, 124);
+  await scene.finalUpTo(121);
   expect(scene.archive.status()).toMatchObject({ content: { stored: 22 }, chain: { finalHeight: 121 } });
   expect(await scene.states(lingering)).toEqual(['mined']);
 

@@ -7,6 +7,9 @@ import { expect, onTestFinished, test } from 'vitest';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { HOUR_BLOCKS, Scene } from './archive-on-devnode.ts';
 
+/** An archive of the whole chain that compares with its peers at no time of the day: a comparison asks them as well. */
+const BEGINS_NOW = { HOLDFAST_START_HEIGHT: '0', HOLDFAST_PEER_SCHEDULE: '0 0 1 1 *' };
+
 /** An archive that says of every blob that it has it, and gives other bytes. */
 async function liar(): Promise<{ readonly url: string; readonly asked: string[] }> {
   const asked: string[] = [];
@@ -40,7 +43,7 @@ test('a blob that the node has not got comes from a peer while its window is ope
   const elder = await archiveBefore(3);
   const younger = await Scene.create({
     on: elder.node,
-    env: { HOLDFAST_PEERS: elder.url, HOLDFAST_START_HEIGHT: '0' },
+    env: { HOLDFAST_PEERS: elder.url, ...BEGINS_NOW },
   });
   await younger.start();
   await younger.until('whole', () => younger.archive.status().content.stored === 3);
@@ -64,7 +67,7 @@ test('a peer in the file is asked with its token, and told of by its name alone'
   writeFileSync(config, JSON.stringify({ peers }));
   const younger = await Scene.create({
     on: elder.node,
-    env: { HOLDFAST_CONFIG: config, HOLDFAST_START_HEIGHT: '0' },
+    env: { HOLDFAST_CONFIG: config, ...BEGINS_NOW },
   });
   await younger.start();
   const hash = elder.blobs[0]?.versionHash ?? '';
@@ -85,7 +88,7 @@ test('before a blob is lost every peer answers, and one that has it makes it who
   await elder.caughtUp();
   const younger = await Scene.create({
     on: elder.node,
-    env: { HOLDFAST_PEERS: elder.url, HOLDFAST_START_HEIGHT: '0' },
+    env: { HOLDFAST_PEERS: elder.url, ...BEGINS_NOW },
   });
   await younger.start();
   await younger.until('whole', () => younger.archive.status().content.stored === 2);
@@ -99,7 +102,7 @@ test('nothing is lost while a peer does not answer', async () => {
   await elder.caughtUp();
   const younger = await Scene.create({
     on: elder.node,
-    env: { HOLDFAST_PEERS: 'http://127.0.0.1:9', HOLDFAST_START_HEIGHT: '0' },
+    env: { HOLDFAST_PEERS: 'http://127.0.0.1:9', ...BEGINS_NOW },
   });
   await younger.start();
   await younger.until('the peer is told', () => younger.conditions().includes('peer/no-answer'));
@@ -115,7 +118,7 @@ test('a peer that gives wrong bytes harms no archive, is told, and is left alone
   const { url, asked } = await liar();
   const younger = await Scene.create({
     on: elder.node,
-    env: { HOLDFAST_PEERS: `${url} ${elder.url}`, HOLDFAST_START_HEIGHT: '0' },
+    env: { HOLDFAST_PEERS: `${url} ${elder.url}`, ...BEGINS_NOW },
   });
   await younger.start();
   await younger.until('whole', () => younger.archive.status().content.stored === 3);

@@ -60,6 +60,9 @@ export interface TestOptions extends HttpOptions {
   readonly admin?: AdminView;
 }
 
+/** A client of a test sends and reads in the process of its server: both are late where the machine halts. */
+const PATIENT: TestLimits = { headersTimeoutMs: 300_000, requestTimeoutMs: 300_000, stalledTimeoutMs: 300_000 };
+
 /** A clock that stands: a client gets nothing of its limits back, however long the machine takes. */
 export const STOPPED_CLOCK = { ...SYSTEM_CLOCK, steadyMs: () => 0 };
 
@@ -139,7 +142,7 @@ export async function running(
   chain: ChainView = new FakeChainView(),
   given: Partial<TestOptions> = {},
 ): Promise<Running> {
-  const options = { ...testOptions({ drainMs: 50, ...limits }), ...given };
+  const options = { ...testOptions({ drainMs: 50, ...PATIENT, ...limits }), ...given };
   const server = await createHttpServer(archiveRoutes(view, chain, options), options);
   onTestFinished(async () => {
     await server.close();

@@ -237,7 +237,7 @@ describe('clients of the node work here', () => {
     const { url } = await running(view, {}, chain);
     const node = createBlobNode({ url });
     onTestFinished(() => node.close());
-    const signal = AbortSignal.timeout(10_000);
+    const signal = AbortSignal.timeout(120_000);
     expect(await node.tip(signal)).toMatchObject({ height: TIP_HEIGHT, syncing: false });
     const { entries } = await node.listBlobs({ count: 10, from: 0 }, signal);
     const [listed] = entries;

@@ -11,7 +11,7 @@ import { FakeWindowView, windowBlob, windowBlock } from '../../http/fake-window-
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** Follows a server that answers as the test says, and collects the states in order. */
-async function followed() {
+async function followed(silenceMs = 60_000) {
   const asked: IncomingMessage[] = [];
   const scene = { answer: ((_, response) => response.end()) as Answer };
   const server = createServer((request, response) => {
@@ -31,21 +31,24 @@ async function followed() {
       for (const wake of waiting.splice(0)) wake();
     },
     Date.now,
-    { silenceMs: 300, firstRetryMs: 5, maxRetryMs: 20 },
+    { silenceMs, firstRetryMs: 5, maxRetryMs: 20 },
   );
   onTestFinished(() => {
     live.stop();
     server.closeAllConnections();
     server.close();
   });
-  /** Waits for the next state of this kind. */
+  let next = 0;
+  /** Waits for the next state of this kind, behind those that the test has waited for: two may come in one turn. */
   async function until<Kind extends LiveState['kind']>(kind: Kind): Promise<Extract<LiveState, { kind: Kind }>> {
-    let next = states.length;
     for (;;) {
-      const found = states.slice(next).find((state) => isKind(state, kind));
-      if (found !== undefined && isKind(found, kind)) return found;
-      next = states.length;
-      await new Promise<void>((wake) => waiting.push(wake));
+      const state = states[next];
+      if (state === undefined) {
+        await new Promise<void>((wake) => waiting.push(wake));
+        continue;
+      }
+      next += 1;
+      if (isKind(state, kind)) return state;
     }
   }
   return { scene, asked, live, until, token, states };
@@ -85,7 +88,7 @@ describe('the live window', () => {
   });
 
   test('a silent connection counts as broken, although it is open', async () => {
-    const { scene, live, until } = await followed();
+    const { scene, live, until } = await followed(300);
     scene.answer = (_, response) => void response.write(whole('a.1'));
     const lost = until('lost');
     live.start();

@@ -78,15 +78,12 @@ describeInBrowser('the explorer', () => {
 
   test('a block or transaction that the chain does not have is an error in words', async () => {
     const { watched } = await explored();
-    const message = watched.page.locator('#look-up-message');
     for (const [text, says] of [
       ['9999999', 'There is no block 9999999'],
       [`tx/${'ab'.repeat(32)}`, 'No block that was walked has a transaction'],
       ['block/ab', 'must be 64 hex characters'],
     ] as const) {
-      await watched.page.locator('#look-up-input').fill(text);
-      await watched.page.keyboard.press('Enter');
-      await message.getByText(says).waitFor();
+      await watched.isTold(text, says);
     }
     watched.expectQuiet(/status of (404|503)/);
   });

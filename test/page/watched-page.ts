@@ -6,11 +6,13 @@ import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { z } from 'zod';
 import { atEndOfTest } from '../cleanup.ts';
+import { eventually } from '../e2e/eventually.ts';
 import type { Browser, BrowserContextOptions } from './chromium.ts';
 
 const SCREENSHOTS = fileURLToPath(new URL('../../test-output/page', import.meta.url));
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const PATIENCE_MS = 60_000;
+/** Less than a test has, so that the failure names what did not come. */
+const PATIENCE_MS = 240_000;
 
 const violations = z.array(
   z.object({ id: z.string(), help: z.string(), nodes: z.array(z.object({ html: z.string() })) }),
@@ -66,6 +68,18 @@ export class WatchedPage {
     await this.page.locator('#look-up-input').fill(text);
     await this.page.getByRole('button', { name: 'Look up' }).click();
     return await this.outcome();
+  }
+
+  /** Looks the text up until the archive says so: while it cannot tell, for a starved node, it asks to come again. */
+  async isTold(text: string, says: string): Promise<void> {
+    await this.page.locator('#look-up-input').fill(text);
+    await eventually(async () => {
+      // The look-up begins a moment after the key: until then the previous message would count.
+      await this.page.evaluate("document.querySelector('#look-up-message').className = ''");
+      await this.page.locator('#look-up-input').press('Enter');
+      await this.page.locator('#look-up-message:is(.bad, .notice)').waitFor();
+      expect(await this.text('#look-up-message')).toContain(says);
+    });
   }
 
   /** Outcome of the look-up: `verified`, `not-verified` or `pending`. */

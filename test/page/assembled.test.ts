@@ -113,6 +113,7 @@ describeInBrowser('the page of the assembled daemon on an emulated node', () => 
     const scene = await (await Scene.create({ time: 'real' })).start();
     scene.mine(5, 9);
     await scene.caughtUp();
+    await scene.finalUpTo(scene.node.chain.tip.height - 1);
     const watched = await WatchedPage.open(browser, scene.url);
     const { page } = watched;
     const hashes = async () =>

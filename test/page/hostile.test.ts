@@ -118,6 +118,8 @@ describeInBrowser('hostile data', () => {
     window.show([windowBlock(7, [windowBlob(1)], true)]);
     const watched = await WatchedPage.open(browser, url);
     const { page } = watched;
+    // While one way of answering stays, taking another back does not end the interception of requests.
+    await page.route('**/never-asked-for', (route) => route.abort());
     await watched.is('live');
     const whole = await (await fetch(`${url}/v1/window`)).text();
     const event = (data: string) => `event: window\nid: x.1\ndata: ${data}\n\n`;

@@ -28,7 +28,6 @@ export class WatchedPage {
 
   private constructor(page: Page, url: string) {
     this.page = page;
-    page.setDefaultTimeout(PATIENCE_MS);
     page.on('console', (message) => {
       if (message.type() === 'error' || message.type() === 'warning') this.complaints.push(message.text());
     });
@@ -47,6 +46,8 @@ export class WatchedPage {
     const { at = '/', ...rest } = options;
     const context = await browser.newContext({ viewport: { width: 1_280, height: 900 }, ...rest });
     atEndOfTest(() => context.close());
+    // Holds for further pages too, and for the answers that a test fetches to alter them.
+    context.setDefaultTimeout(PATIENCE_MS);
     const watched = new WatchedPage(await context.newPage(), url);
     await watched.page.goto(`${url}${at}`);
     return watched;

@@ -242,6 +242,9 @@ export interface OpenedUpkeep {
   close(): Promise<void>;
 }
 
+/** Milliseconds for which a command that works alone waits to learn the chain of a slow backend: no later condition ends the command. */
+const ALONE_BINDING_CHECK_MS = 30_000;
+
 /** A command that works alone does nothing where folder, node and backends are not of one chain, nor fetches what is withheld. */
 async function prepareAlone({ folder, archive, node, backends }: Opened, signal: AbortSignal): Promise<void> {
   const bound = await folder.boundChain();
@@ -249,7 +252,8 @@ async function prepareAlone({ folder, archive, node, backends }: Opened, signal:
   const genesis = await node.genesisHash(signal).catch(() => null);
   signal.throwIfAborted();
   if (genesis !== null && bound !== null && genesis !== bound) throw otherChain(node.name, genesis, bound);
-  await refuseOtherChains(backends, genesis);
+  await refuseOtherChains(backends, genesis, AbortSignal.any([signal, AbortSignal.timeout(ALONE_BINDING_CHECK_MS)]));
+  signal.throwIfAborted();
   await archive.withheldReading.first(signal);
 }
 

@@ -132,10 +132,13 @@ export async function checkSchedules(settings: SettingValues): Promise<void> {
 /** Milliseconds for which a start waits to learn that a backend belongs to another chain; later it is a condition. */
 const BINDING_CHECK_MS = 3_000;
 
-/** Throws where it is known already that a backend belongs to another chain than the data folder. */
-export async function refuseOtherChains(backends: readonly Backend[], genesis: BlockHash | null): Promise<void> {
+/** Throws where it is known before the deadline that a backend belongs to another chain than the data folder. */
+export async function refuseOtherChains(
+  backends: readonly Backend[],
+  genesis: BlockHash | null,
+  deadline = AbortSignal.timeout(BINDING_CHECK_MS),
+): Promise<void> {
   if (genesis === null) return;
-  const deadline = AbortSignal.timeout(BINDING_CHECK_MS);
   await Promise.all(
     backends.map(async ({ id, store }) => {
       const bound = await boundChain(store, deadline).catch((error: unknown) => {

@@ -1,6 +1,10 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { parseBlockHash } from '../../../src/core/blob/ids.ts';
+import { markerText } from '../../../src/storage/chain-binding.ts';
+import { BINDING } from '../../../src/storage/object-store.ts';
+import { misbehavingServer, object, s3Error } from '../../storage/misbehaving-server.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { environmentOf, startArchiveHere, startNode, stop, untilStored } from '../archive-process.ts';
 import { holdfastHere } from '../holdfast-here.ts';
@@ -139,6 +143,24 @@ describe('alone on a folder', () => {
 });
 
 describe('an impossible backfill', () => {
+  test('a bucket that belongs to another chain is refused with exit code 2, also where it answers slowly', async () => {
+    const node = await startNode();
+    const marker = Buffer.from(markerText('holdfast', parseBlockHash('ab'.repeat(32))));
+    const { endpoint } = await misbehavingServer(({ key }, response) => {
+      const answer = () => (key === BINDING ? object(response, marker) : s3Error(response, 404, 'NoSuchKey'));
+      // A daemon starts without the answer by then.
+      setTimeout(answer, 4_000);
+    });
+    const env = {
+      HOLDFAST_S3_ENDPOINT: endpoint,
+      HOLDFAST_S3_BUCKET: 'slow',
+      HOLDFAST_S3_ACCESS_KEY_ID: 'key',
+      HOLDFAST_S3_SECRET_ACCESS_KEY: 'secret',
+    };
+    const ended = await holdfastHere(['backfill'], { env: environmentOf({ node, dataDir: temporaryFolder(), env }) });
+    expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining('belongs to the chain') });
+  });
+
   test('without a node, with a strange source, upside down: a wrong use', async () => {
     const env = { HOLDFAST_DATA_DIR: temporaryFolder() };
     expect(await holdfastHere(['backfill'], { env })).toMatchObject({

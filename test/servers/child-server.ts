@@ -133,8 +133,11 @@ export async function untilConnects(port: number): Promise<void> {
   }
 }
 
-/** Below the ports that systems give to connections and to servers that ask for any: none of those takes it meanwhile. */
-const CHOSEN_PORTS = { from: 10_000, below: 32_000 } as const;
+/**
+ * Below the ports that systems give to connections and to servers that ask for any: none of those takes it meanwhile.
+ * Above 10080, the highest port that `fetch` refuses to ask.
+ */
+const CHOSEN_PORTS = { from: 10_081, below: 32_000 } as const;
 
 /**
  * A port that is free, for a server that must be told one. Its number is this process's own until the process ends: a

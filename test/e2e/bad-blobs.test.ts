@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { BACKOFF, longestBackoffMs } from '../../src/core/time/backoff.ts';
 import type { Devnode, FaultRule } from '../../src/devnode/index.ts';
 import { LocalStore } from '../../src/storage/local/local-store.ts';
 import { listBlobs } from '../../src/storage/object-store.ts';
@@ -9,6 +10,9 @@ import { PASSWORD, type RunningArchive, startArchiveHere, startNode, stop, until
 import { eventually } from './eventually.ts';
 
 const GIB = 1_073_741_824;
+/** A blob that failed again and again is asked for after this pause at the latest. The slower the machine, the longer the pause. */
+const LONGEST_PAUSE_MS = longestBackoffMs(BACKOFF.blob);
+const PATIENCE_MS = 120_000;
 
 /** Faults of one blob, the code that its record then shows, and what it says: also after its block was read. */
 const FAULTS: readonly (readonly [name: string, fault: FaultRule['fault'], code: string, says: RegExp])[] = [
@@ -103,17 +107,21 @@ describe('blobs that do not come as they should', () => {
     expect(daemon.output).not.toContain(PASSWORD);
   });
 
-  test('come when the node is repaired, and nothing tells of them any more', async () => {
-    node.faults.clear();
-    await untilStored(daemon, GOOD + FAULTS.length);
-    for (const { versionHash, bytes } of sick) {
-      expect((await daemon.client.blob(versionHash)).body.equals(bytes)).toBe(true);
-      expect((await daemon.client.record(versionHash)).lastFailure).toBeNull();
-    }
-    await eventually(async () => {
-      expect(await daemon.client.readiness()).toMatchObject({ status: 200, conditions: [] });
-    });
-  });
+  test(
+    'come when the node is repaired, and nothing tells of them any more',
+    async () => {
+      node.faults.clear();
+      await untilStored(daemon, GOOD + FAULTS.length, LONGEST_PAUSE_MS + PATIENCE_MS);
+      for (const { versionHash, bytes } of sick) {
+        expect((await daemon.client.blob(versionHash)).body.equals(bytes)).toBe(true);
+        expect((await daemon.client.record(versionHash)).lastFailure).toBeNull();
+      }
+      await eventually(async () => {
+        expect(await daemon.client.readiness()).toMatchObject({ status: 200, conditions: [] });
+      });
+    },
+    LONGEST_PAUSE_MS + 3 * PATIENCE_MS,
+  );
 
   test('left nothing wrong behind: the folder holds what was published, and nothing else', async () => {
     await stop(daemon);

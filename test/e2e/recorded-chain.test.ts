@@ -45,9 +45,13 @@ test('the blobs of a real chain go in, and come out byte for byte under the name
   expect(gets.count).toBe(22);
 
   const { client } = daemon;
-  expect((await client.readiness()).status).toBe(200);
-  const status = await client.status();
-  expect(status).toMatchObject({ emulated: false, node: { reachable: true, height: 121 }, conditions: [] });
+  // Blobs come from the list as well: the walk of the chain may end after them.
+  const status = await eventually(async () => {
+    expect((await client.readiness()).status).toBe(200);
+    const told = await client.status();
+    expect(told).toMatchObject({ emulated: false, node: { reachable: true, height: 121 }, conditions: [] });
+    return told;
+  });
   expect(status.content.storedBytes).toBe(BLOBS.reduce((sum, { size }) => sum + size, 0));
 
   for (const { versionhash, hashType, size } of BLOBS) {
@@ -88,7 +92,8 @@ test('a catalog that was lost is made again from the folder: nothing is fetched,
   await untilStored(second, 22);
   await expectAllServed(second);
   expect(gets.count).toBe(0);
-  expect((await second.client.readiness()).conditions).toEqual([]);
+  // The rows are there before the catalog counts as whole, and before the chain is walked again.
+  await eventually(async () => expect(await second.client.readiness()).toMatchObject({ status: 200, conditions: [] }));
 });
 
 test('an archived blob is served though the node is gone, and a command without a daemon reads the folder', async () => {

@@ -161,6 +161,8 @@ describe('an operator', () => {
     const daemon = await startArchiveHere(setup);
     const blob = sampleBlob('put back by hand', 400_000);
     const elsewhere = temporaryFolder();
+    // Nothing is called absent before the daemon has read its folder at the start: later it does not look there by itself.
+    await eventually(async () => expect((await daemon.client.blob(blob.versionHash)).status).toBe(404));
     const store = await LocalStore.open(elsewhere);
     await store.put(blob, 'replace', NEVER);
     await store.close();

@@ -5,11 +5,12 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { DataFolder } from '../../src/storage/local/data-folder.ts';
 import { atEndOfTest } from '../cleanup.ts';
+import { freePort } from '../servers/child-server.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { eventually } from './eventually.ts';
 import { HoldfastProcess, holdfast, LAUNCHER } from './holdfast-process.ts';
 
-const development = (dataDir: string) => ['run', '--dev', '--data-dir', dataDir, '--http-port', '0'];
+const development = (dataDir: string, port = 0) => ['run', '--dev', '--data-dir', dataDir, '--http-port', String(port)];
 
 test('kill -9 of the launcher leaves no daemon behind: the folder is free again, and what it held goes on', async () => {
   const dataDir = temporaryFolder();
@@ -47,15 +48,16 @@ test('a persisted devnode is refused to a second process', async () => {
 
 test('the address that a killed daemon left behind is not believed: get reads the folder, not the process that answers there now', async () => {
   const dataDir = temporaryFolder();
-  const daemon = new HoldfastProcess(development(dataDir));
+  // The kernel may give a port that it chose to another process once the daemon is gone.
+  const port = await freePort();
+  const daemon = new HoldfastProcess(development(dataDir, port));
   const [, hash = ''] = await daemon.says(/archived {2}([0-9a-f]{64})/);
-  const [, port = ''] = await daemon.says(/listens at http:\/\/127\.0\.0\.1:(\d+)/);
   daemon.kill('SIGKILL');
   await daemon.ended;
   const other = createServer((_request, response) =>
     response.writeHead(404).end('{"code":"blob/absent","detail":"no"}'),
   );
-  other.listen(Number(port), '127.0.0.1');
+  other.listen(port, '127.0.0.1');
   atEndOfTest(() => {
     other.close();
   });

@@ -6,8 +6,8 @@ import { eventually } from './eventually.ts';
 import { HoldfastProcess } from './holdfast-process.ts';
 import { readerThatStops } from './stopped-reader.ts';
 
-/** Every obstacle here lasts twenty seconds or longer: a stop that waits for one is cut off, and says so. */
-const IMPATIENT = { HOLDFAST_STOP_SECONDS: '19' };
+/** Every obstacle here lasts a minute or longer: a stop that waits for one is cut off, and says so. */
+const IMPATIENT = { HOLDFAST_STOP_SECONDS: '45' };
 /** The last line of a stop that was not cut off. */
 const CLEAN = expect.stringContaining('"msg":"stopped"');
 const full = { label: 'stretched', sizeBytes: 2_097_152, hashType: 'keccak256' } as const;
@@ -22,7 +22,7 @@ test.each([
     const { versionHash } = node.submitLabelled(full);
     node.mine();
     const stretch = node.faults.add({
-      fault: { kind: 'slow-body', bytesPerSecond: 100_000 },
+      fault: { kind: 'slow-body', bytesPerSecond: 50_000 },
       methods: ['getnevmblobdata'],
     });
     const dataDir = temporaryFolder();

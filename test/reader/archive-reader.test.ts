@@ -26,7 +26,7 @@ const ABSENT: Readonly<Record<SourceKind, Behaviour>> = {
 };
 const KINDS: readonly SourceKind[] = ['holdfast', 'sentinel', 'ipfs-gateway', 'node'];
 
-async function readerOf(sources: readonly (readonly [SourceKind, Behaviour])[], timeoutMs = 5_000) {
+async function readerOf(sources: readonly (readonly [SourceKind, Behaviour])[], timeoutMs = 60_000) {
   const started = await Promise.all(sources.map(([, behave]) => fakeSource(behave)));
   let nowMs = 1_000_000;
   const reader = createArchiveReader({

@@ -26,7 +26,7 @@ beforeEach(async () => {
   node.mine(2);
   daemon = await startArchive({ dataDir, node });
   await untilStored(daemon, 1);
-}, 90_000);
+});
 
 function open(): Promise<Socket> {
   const { hostname, port } = new URL(daemon.client.url);

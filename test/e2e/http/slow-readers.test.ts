@@ -35,7 +35,7 @@ beforeAllSharing(async (atEnd) => {
   const env = { HOLDFAST_HTTP_CONCURRENT_PER_CLIENT: '0', HOLDFAST_HTTP_RATE_PER_SECOND: '0' };
   daemon = await startArchive({ dataDir, node, env, atEnd });
   await untilStored(daemon, BLOBS + 1);
-}, 120_000);
+});
 
 function residentBytes(): number {
   const kilobytes = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${daemon.pid}/status`, 'utf8'))?.[1];

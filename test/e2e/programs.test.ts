@@ -8,6 +8,7 @@ import { ROOT } from '../docs/markdown.ts';
 import { sampleBytes } from '../sample-blobs.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { PASSWORD, startArchiveHere, startNode, untilStored } from './archive-process.ts';
+import { eventually } from './eventually.ts';
 
 /** The three programs of the client's page, run as a developer would run them. */
 
@@ -40,6 +41,9 @@ test('a blob is submitted until it is final, and read back from an archive with 
   const [, versionHash = ''] = /^chain-locked ([0-9a-f]{64})\n$/.exec(submitted.stdout) ?? [];
   expect(versionHash).toHaveLength(64);
   await untilStored(archive, 1);
+  // The node has the lock before the archive does, and only what is final has a proof.
+  const proof = `/v1/blobs/${versionHash}/proof`;
+  await eventually(async () => expect((await archive.client.get(proof)).status).toBe(200));
 
   const read = await run('read', [versionHash, 'back.bin'], { ARCHIVES: archive.client.url });
   expect(read.stdout).toMatch(/^keccak256 4000 (?:[0-9a-f]{64}|in no block yet)\n$/);

@@ -37,6 +37,8 @@ export async function fakeNode(answer: Answering): Promise<FakeNode> {
       answer(response, one, request);
     });
   });
+  // A socket that closes by itself would break a request that a held-up process sends over it later.
+  server.keepAliveTimeout = 0;
   server.on('connection', () => {
     connections += 1;
   });

@@ -3,8 +3,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createBlob, createClient, getBlockCount, NodeError } from '../../src/client.ts';
+import { SYSTEM_CLOCK } from '../../src/core/time/clock.ts';
 import { delayBeforeRepetition, NO_REPETITION } from '../../src/node/read-retry.ts';
 import { type Answering, fakeNode, json, result } from './fake-node.ts';
 
@@ -112,6 +113,9 @@ describe('the cookie file', () => {
 
   test('the cookie file is read again after a 401 of a restarted node', async () => {
     const { fake, client, path, accepted } = await withCookie('__cookie__:first');
+    // After a second the client would look at the file before its call, and get no 401.
+    const clock = vi.spyOn(SYSTEM_CLOCK, 'steadyMs').mockReturnValue(0);
+    onTestFinished(() => clock.mockRestore());
     expect(await getBlockCount(client)).toBe(3);
     accepted.pair = '__cookie__:second';
     await writeFile(path, '__cookie__:second\n');

@@ -143,6 +143,12 @@ describe('the cookie file', () => {
   });
 });
 
+/** Sets these variables until the end of the test. */
+function environment(variables: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
+  onTestFinished(() => void vi.unstubAllEnvs());
+}
+
 test('the proxy of the environment is used', async () => {
   const proxied: string[] = [];
   const proxy = createServer((request, response) => {
@@ -166,11 +172,7 @@ test('the proxy of the environment is used', async () => {
   });
   const address = proxy.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
-  const before = { ...process.env };
-  onTestFinished(() => {
-    process.env = before;
-  });
-  process.env = { ...before, HTTP_PROXY: `http://127.0.0.1:${port}`, NO_PROXY: 'direct.invalid' };
+  environment({ HTTP_PROXY: `http://127.0.0.1:${port}`, NO_PROXY: 'direct.invalid' });
 
   const through = createClient({ url: 'http://node.invalid:8370', dialect: 'syscoin-5', retry: NO_REPETITION });
   onTestFinished(() => through.close());
@@ -183,11 +185,7 @@ test('the proxy of the environment is used', async () => {
 });
 
 test('a malformed proxy address is refused, and the message leaves it out', () => {
-  const before = { ...process.env };
-  onTestFinished(() => {
-    process.env = before;
-  });
-  process.env = { ...before, HTTP_PROXY: 'http://user:secret@:bad' };
+  environment({ HTTP_PROXY: 'http://user:secret@:bad' });
   const made = () => createClient({ url: 'http://node.invalid:8370' });
   expect(made).toThrow(NodeError);
   expect(made).not.toThrow(/secret/);

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createDevnode, type Devnode, type FaultRule } from '../../src/devnode/index.ts';
+import { freePort } from '../servers/child-server.ts';
 import { call, post } from './rpc-client.ts';
 
 let devnode: Devnode;
@@ -75,11 +76,13 @@ describe('faults of the connection', () => {
   });
 
   test('the node goes away and comes back on the same port', async () => {
+    await devnode.close();
+    devnode = await createDevnode({ port: await freePort() });
     await devnode.goAway();
     await expect(text()).rejects.toThrow('fetch failed');
     devnode.mine();
     await devnode.comeBack();
-    expect(await text()).toContain('122');
+    expect(await text()).toContain('121');
   });
 });
 

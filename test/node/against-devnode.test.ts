@@ -37,6 +37,7 @@ import {
 } from '../../src/client.ts';
 import { createDevnode, type DevnodeOptions } from '../../src/devnode/index.ts';
 import { countCalls } from '../e2e/counted-gets.ts';
+import { freePort } from '../servers/child-server.ts';
 
 /** A token of every new emulated chain. */
 const GUID = 18_446_744_073_709_551_615n;
@@ -219,7 +220,7 @@ test('the node’s own calls agree with each other', async () => {
 test('a client recovers when its node comes back', async () => {
   const { devnode, client } = await devnodeOf(
     'syscoin-5',
-    {},
+    { port: await freePort() },
     { retry: { repetitions: 0, firstDelayMs: 0, maxDelayMs: 0 } },
   );
   const { versionHash } = await createBlob(client, text('seven'));

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { parseVersionHash } from '../../src/core/blob/ids.ts';
 import type { BlobNode } from '../../src/node/blob-node.ts';
 import { createBlobNode, type RpcBlobNode, type TransportOptions } from '../../src/node/index.ts';
@@ -122,6 +122,9 @@ describe('single calls', () => {
   });
 
   test.each([1, 1_024, 2_097_152])('fetches of %i bytes reuse their sockets', async (sizeBytes) => {
+    // No time passes for the client, which else closes what is idle while the process is held up.
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
     const one = made('a', sizeBytes);
     const { fake, node } = await nodeThat((response, seen) => result(response, seen, getResult(one)));
     for (let turn = 0; turn < 6; turn += 1) {

@@ -13,6 +13,7 @@ export interface ChildServerOptions {
   readonly isReady: (output: OutputLines) => Promise<void>;
 }
 
+/** A starved machine takes minutes to start a server. */
 const READY_MS = 240_000;
 const STOP_MS = 10_000;
 

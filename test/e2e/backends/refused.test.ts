@@ -1,8 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { parseBlockHash } from '../../../src/core/blob/ids.ts';
 import { markerText } from '../../../src/storage/chain-binding.ts';
+import { NEVER } from '../../sample-blobs.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { environmentOf, startArchiveHere, startNode, stop, untilStored } from '../archive-process.ts';
 import { holdfastHere } from '../holdfast-here.ts';
@@ -70,6 +71,9 @@ describe('a configuration of backends that cannot work ends with exit code 2 and
     await stop(first);
     server.objects.set('holdfast.json', Buffer.from(markerText('holdfast', OTHER_CHAIN)));
     const env = { HOLDFAST_CONFIG: await configured({ backends: [backend(server)] }) };
+    // A start asks a backend for three seconds which chain is its own, and this process may be starved for longer.
+    const limits = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(NEVER);
+    onTestFinished(() => limits.mockRestore());
     for (const words of [['run'], ['check'], ['rebuild']]) {
       const ended = await refusal(env, words, dataDir);
       expect(ended, `${words}: ${ended.stderr}`).toMatchObject({ code: 2 });

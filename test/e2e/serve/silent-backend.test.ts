@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod';
+import { NEVER } from '../../sample-blobs.ts';
 import { describeWithServers, SERVER_START_MS } from '../../servers/availability.ts';
 import { startS3Server } from '../../servers/s3-server.ts';
 import { s3Environment } from '../backends/real-backends.ts';
@@ -31,7 +32,8 @@ test.each([
   const reader = await startReaderHere({ HOLDFAST_WITHHELD_FILE: '/dev/null', ...(await backend()) });
   const first = await reader.client.readiness();
   expect(first.status).toBe(503);
-  expect(['reader/not-asked-yet', 'storage/unreachable']).toContain(first.conditions[0]?.code);
+  // On a busy machine the backend may have used up its time before the first question comes.
+  expect(['reader/not-asked-yet', 'storage/unreachable', 'storage/timeout']).toContain(first.conditions[0]?.code);
   expect(await reader.client.problem(`/v1/blobs/${ANYTHING}`)).toMatchObject({ status: 503 });
   await eventually(async () => {
     const { conditions } = await reader.client.readiness();
@@ -42,6 +44,9 @@ test.each([
 });
 
 test('the reader listens before a silent backend has used up the time that it has to answer', async () => {
+  // The backend never uses up its time, so that a reader which waits for that never listens.
+  const limits = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(NEVER);
+  onTestFinished(() => limits.mockRestore());
   const reader = await startReaderHere(await silentKubo());
   const [logged = ''] = reader.stdout.toString('utf8').split('"url":');
   expect(logged).toContain('reader/not-asked-yet');

@@ -28,7 +28,10 @@ export interface Prometheus {
 export async function startPrometheus(target: string): Promise<Prometheus> {
   const folder = temporaryFolder();
   const config = readFileSync(join(CONFIG, 'prometheus.yaml'), 'utf8');
-  writeFileSync(join(folder, 'prometheus.yaml'), config.replace('127.0.0.1:8080', target).replaceAll('15s', '1s'));
+  // The interval also bounds how long a scrape may take. One that takes longer ends the series, and each pending alert.
+  const often = config.replace('scrape_interval: 15s', 'scrape_interval: 5s');
+  const soon = often.replace('evaluation_interval: 15s', 'evaluation_interval: 1s');
+  writeFileSync(join(folder, 'prometheus.yaml'), soon.replace('127.0.0.1:8080', target));
   const rules = readFileSync(join(CONFIG, 'alerts.yaml'), 'utf8');
   writeFileSync(join(folder, 'alerts.yaml'), rules.replaceAll(/^( +for: \d+)[mh]$/gm, '$1s'));
   const port = await freePort();

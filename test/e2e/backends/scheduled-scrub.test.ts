@@ -13,6 +13,8 @@ import { s3Environment } from './real-backends.ts';
 const BLOBS = 6;
 /** A minute of the schedule's clock goes by in a second. */
 const TIMES_FASTER = 60;
+/** The first minute of a year. */
+const RARELY = '0 0 1 1 *';
 
 /** A clock that begins with that of this machine, and goes faster. */
 function fastTime() {
@@ -44,11 +46,12 @@ describeWithServers('the scrub at its times, by a daemon as it is assembled', ()
   test('finds what has rotted and what is gone, without anybody asking, and brings it back', async () => {
     const { options, env } = await s3Environment(s3);
     const scene = await Scene.create({
-      env: { ...env, HOLDFAST_SCRUB_DAYS: '1', HOLDFAST_START_HEIGHT: '1' },
+      // The canary does not come in these hours: it would report the damage that a scrub reports at the same moment.
+      env: { ...env, HOLDFAST_SCRUB_DAYS: '1', HOLDFAST_START_HEIGHT: '1', HOLDFAST_CANARY_SCHEDULE: RARELY },
       time: 'real',
     });
     // The hour of the scrub does not come: no scrub has seen the new damage yet.
-    await scene.start({ HOLDFAST_SCRUB_SCHEDULE: '0 0 1 1 *' });
+    await scene.start({ HOLDFAST_SCRUB_SCHEDULE: RARELY });
     scene.mine(1, BLOBS);
     await scene.caughtUp();
     const [rotten, gone] = scene.blobs;

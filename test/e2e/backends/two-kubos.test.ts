@@ -7,6 +7,7 @@ import { describeWithServers } from '../../servers/availability.ts';
 import type { KuboServer } from '../../servers/kubo-server.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { startArchiveHere, startNode, untilStored } from '../archive-process.ts';
+import { eventually } from '../eventually.ts';
 import { ipfsEnvironment, kuboOfTest } from './real-backends.ts';
 
 const LARGEST = 2_097_152;
@@ -29,9 +30,10 @@ describeWithServers('two Kubo nodes', () => {
       node.mine(1);
       await untilStored(daemon, 1);
       const { ID } = identity.parse(JSON.parse((await ask(ours, 'id')).toString()));
-      await ask(theirs, `swarm/connect?arg=${ours.swarmAddress}/p2p/${ID}`);
+      // Kubo gives up a connection that is not made within five seconds.
+      await eventually(() => ask(theirs, `swarm/connect?arg=${ours.swarmAddress}/p2p/${ID}`));
       const cid = blobCid({ hashType, versionHash: parseVersionHash(versionHash) });
-      const fetched = await ask(theirs, `block/get?arg=${cid}&timeout=60s`);
+      const fetched = await ask(theirs, `block/get?arg=${cid}&timeout=240s`);
       expect(fetched.equals(sampleBytes(label, LARGEST))).toBe(true);
     },
   );

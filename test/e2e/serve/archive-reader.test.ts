@@ -12,6 +12,8 @@ import { eventually } from '../eventually.ts';
 import { startReader, untilReady } from './reader-process.ts';
 
 const ABSENT = 'ab'.repeat(32);
+/** A source of a starved machine takes longer than the 15 s of the default. */
+const timeoutMs = 120_000;
 
 describeWithServers('the archive reader against the real thing', () => {
   let kubo: KuboServer;
@@ -40,12 +42,12 @@ describeWithServers('the archive reader against the real thing', () => {
       // The façade is a node to its clients.
       { kind: 'node', url: daemon.client.url },
     ];
-    reader = createArchiveReader({ sources });
+    reader = createArchiveReader({ sources, timeoutMs });
   }, SERVER_START_MS);
 
   test('each source alone gives every blob, of both hashes, and says what is absent', async () => {
     for (const source of sources) {
-      const alone = createArchiveReader({ sources: [source] });
+      const alone = createArchiveReader({ sources: [source], timeoutMs });
       for (const { label, sizeBytes, versionHash } of published) {
         const blob = await alone.read(versionHash);
         expect(Buffer.compare(blob?.bytes ?? Buffer.of(), sampleBytes(label, sizeBytes)), source.kind).toBe(0);
@@ -75,7 +77,7 @@ describeWithServers('the archive reader against the real thing', () => {
   test('a stateless reader counts as an archive: it gives bytes, and never says that something is absent', async () => {
     const env = { ...ipfsEnvironment(kubo), HOLDFAST_WITHHELD_FILE: '/dev/null' };
     const stateless = await untilReady(await startReader(env));
-    const alone = createArchiveReader({ sources: [{ kind: 'holdfast', url: stateless.client.url }] });
+    const alone = createArchiveReader({ sources: [{ kind: 'holdfast', url: stateless.client.url }], timeoutMs });
     expect(await alone.read(published[0]?.versionHash ?? '')).not.toBeNull();
     await expect(alone.read(ABSENT)).rejects.toMatchObject({ code: 'reader/unavailable' });
   });

@@ -78,7 +78,7 @@ describeWithEngine('the image', () => {
       .withEnvironment({ HOLDFAST_NODE_URL: node, HOLDFAST_NODE_SWEEP_MS: '500' })
       .withExposedPorts(8080)
       .withBindMounts([{ source: VOLUME, target: '/data' }])
-      .withHealthCheck({ test: image.healthTest, interval: 1_000, retries: 30 })
+      .withHealthCheck({ test: image.healthTest, interval: 1_000, retries: 180 })
       .withWaitStrategy(Wait.forHealthCheck())
       .start();
     onTestFinished(async () => void (await container.stop({ remove: true })));
@@ -185,7 +185,7 @@ describeWithEngine('the image', () => {
       expect((await first.exec(['touch', '/app/new'])).output).toContain('Read-only file system');
       expect((await first.exec(['holdfast', 'status'])).output).toContain(`stored   ${RECORDED} blobs`);
 
-      await first.stop({ remove: false, timeout: 30_000 });
+      await first.stop({ remove: false, timeout: RUN_MS });
       expect(await exitCodeOf(first)).toBe('143');
 
       const second = await startArchiver(node);

@@ -25,6 +25,8 @@ import {
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SLOW_MS = 900_000;
+/** A starved machine takes longer than the 30 s of the default. */
+const PAGE_MS = 240_000;
 const run = promisify(execFile);
 /** A program that is compiled for Node has its types; the package brings none. */
 const NODE_TYPES = ['--types', 'node', '--typeRoots', join(ROOT, 'node_modules/@types')];
@@ -293,7 +295,7 @@ describe('the packages for programs that run no archive', () => {
     test('bytes are verified, an archive is read, and a record of it is verified against the bytes', async () => {
       const browser = await launchChromium(atEndOfTest);
       const page = await browser.newPage({ bypassCSP: true });
-      await page.goto(archive);
+      await page.goto(archive, { timeout: PAGE_MS });
       const address = async (loaded: (typeof IN_BROWSER)[number][0], name: SmallPackage) => {
         const [, exports = ''] = IN_BROWSER.find(([what]) => what === loaded) ?? [];
         const { code } = await bundleFor(exports, projectOf(name));

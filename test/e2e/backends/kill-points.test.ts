@@ -27,8 +27,11 @@ const POINTS = [
 /** Commits are made in groups: all blobs can share the first. */
 const callsOf = (point: string) => (point.includes('commit') ? [1] : [1, 2]);
 
+// Sixteen processes start and are killed, and as many checks run: a starved machine takes many minutes.
 // One data folder and one bucket: each life begins with what the kill before it left, and the last one brings all of it.
-test('kill -9 at each point of the way, at its first and its second call: nothing is lost, nothing is claimed that is not so', {}, async () => {
+test('kill -9 at each point of the way, at its first and its second call: nothing is lost, nothing is claimed that is not so', {
+  timeout: 900_000,
+}, async () => {
   const [server, node] = await Promise.all([LyingServer.start(), startNode()]);
   const setup = {
     dataDir: temporaryFolder(),

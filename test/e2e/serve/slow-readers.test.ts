@@ -67,7 +67,7 @@ testWithSlowReaders(
       const answer = await reader.client.blob(hashes[0] ?? '');
       waited.add(answer.status);
       expect(answer.body.equals(right)).toBe(true);
-    }, 100_000);
+    }, 200_000);
     expect([...waited].filter((status) => status !== 503)).toEqual([200]);
     const seconds = ((performance.now() - begun) / 1_000).toFixed(1);
     process.stdout.write(

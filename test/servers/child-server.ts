@@ -11,6 +11,8 @@ export interface ChildServerOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Resolves once the server answers; called with a promise that rejects when the process ends before. */
   readonly isReady: (output: OutputLines) => Promise<void>;
+  /** Milliseconds that it may take to stop before it is killed. Default: 10,000. */
+  readonly stopMs?: number;
 }
 
 /** A starved machine takes minutes to start a server. */
@@ -70,7 +72,7 @@ export class ChildServer {
     this.#child = null;
     if (child === null || child.exitCode !== null || child.signalCode !== null) return;
     const closed = once(child, 'close');
-    const harder = globalThis.setTimeout(() => child.kill('SIGKILL'), STOP_MS);
+    const harder = globalThis.setTimeout(() => child.kill('SIGKILL'), this.#options.stopMs ?? STOP_MS);
     child.kill(signal);
     await closed;
     clearTimeout(harder);

@@ -55,6 +55,8 @@ export async function startDockerEngine(base: string): Promise<DockerEngine> {
     command: 'setpriv',
     args: ['--pdeathsig', 'TERM', ...daemon],
     isReady: (output) => output.until('API listen on'),
+    // A killed engine leaves its mounts behind, and then its folder cannot be removed.
+    stopMs: 120_000,
   }).catch(async (error) => {
     // A machine that lost its power can leave layers that no engine reads: the next run makes others.
     await rm(layers.path, { recursive: true, force: true });

@@ -77,5 +77,6 @@ describeWithBoth('years in some minutes', () => {
     await expectAll(third, [...before, ...during]);
     forgotten.remove();
     expect(await stop(third)).toMatchObject({ code: 143 });
-  });
+    // Three daemons, three servers and a dozen waits.
+  }, 900_000);
 });

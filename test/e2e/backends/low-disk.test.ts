@@ -9,6 +9,8 @@ import { LyingServer } from './lying-server.ts';
 import { expectAll, type Published } from './real-backends.ts';
 
 const MIB = 1_048_576;
+/** Dozens of MiB come, are evicted and are read again: a starved machine takes minutes. */
+const SLOW_MS = 900_000;
 
 testWithMounts(
   'one of two backends dead and the disk nearly full: ingest goes on, within what the disk has',
@@ -53,28 +55,33 @@ testWithMounts(
       expect([...healthy.objects.keys()].filter((key) => key.startsWith('blobs/'))).toHaveLength(60),
     );
   },
+  SLOW_MS,
 );
 
-testWithMounts('a small disk takes more small blobs than fit on it, and its catalog keeps its room', async () => {
-  const [node, disk, bucket] = [await startNode(), new MountedFolder(60 * MIB), await LyingServer.start()];
-  const env = { ...bucket.environment, HOLDFAST_LOCAL_MODE: 'cache' };
-  const daemon = await startArchive({ dataDir: disk.path, node, env });
-  const sizeBytes = 60_000;
-  const last: Published[] = [];
-  let stored = 0;
-  // 46 MiB of rows, where 36 MiB are for blobs: evicted blobs make room for new ones.
-  for (let block = 0; block < 9; block += 1) {
-    for (let index = 0; index < 90; index += 1) {
-      const label = `small disk ${block} ${index}`;
-      const { versionHash } = node.submitLabelled({ label, sizeBytes, hashType: 'keccak256' });
-      if (block === 8) last.push({ label, sizeBytes, versionHash });
+testWithMounts(
+  'a small disk takes more small blobs than fit on it, and its catalog keeps its room',
+  async () => {
+    const [node, disk, bucket] = [await startNode(), new MountedFolder(60 * MIB), await LyingServer.start()];
+    const env = { ...bucket.environment, HOLDFAST_LOCAL_MODE: 'cache' };
+    const daemon = await startArchive({ dataDir: disk.path, node, env });
+    const sizeBytes = 60_000;
+    const last: Published[] = [];
+    let stored = 0;
+    // 46 MiB of rows, where 36 MiB are for blobs: evicted blobs make room for new ones.
+    for (let block = 0; block < 9; block += 1) {
+      for (let index = 0; index < 90; index += 1) {
+        const label = `small disk ${block} ${index}`;
+        const { versionHash } = node.submitLabelled({ label, sizeBytes, hashType: 'keccak256' });
+        if (block === 8) last.push({ label, sizeBytes, versionHash });
+      }
+      node.mine(1);
+      stored += 90;
+      await eventually(async () => expect((await daemon.client.status()).content).toMatchObject({ stored }));
     }
-    node.mine(1);
-    stored += 90;
-    await eventually(async () => expect((await daemon.client.status()).content).toMatchObject({ stored }));
-  }
-  const { conditions } = await daemon.client.status();
-  expect(conditions.map(({ code }) => code)).not.toContain('catalog/full');
-  expect(daemon.output).not.toContain('catalog/full');
-  await expectAll(daemon, last);
-});
+    const { conditions } = await daemon.client.status();
+    expect(conditions.map(({ code }) => code)).not.toContain('catalog/full');
+    expect(daemon.output).not.toContain('catalog/full');
+    await expectAll(daemon, last);
+  },
+  SLOW_MS,
+);

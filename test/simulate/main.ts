@@ -13,7 +13,7 @@ import { temporaryParent } from '../temporary-parent.ts';
 import { KeptRun } from './kept-run.ts';
 import { knowingHashes } from './known-hashes.ts';
 import { isFault, type Length, only, type Plan, planOf, THEMES, withPlantedLoss } from './plan.ts';
-import { ALL, inShares, shareOf } from './shares.ts';
+import { ALL, END, inShares, shareOf } from './shares.ts';
 import { replaceMachine, type World } from './simulated-process.ts';
 import { realMs } from './simulated-time.ts';
 import { type Outcome, Simulation, Violation } from './simulation.ts';
@@ -73,6 +73,7 @@ const end = () => {
   isEnded = true;
 };
 process.on('SIGINT', end).on('SIGTERM', end);
+process.on('message', (message) => message === END && end());
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 

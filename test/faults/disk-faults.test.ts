@@ -7,6 +7,8 @@ import { testWithFileFaults } from './file-faults.ts';
 
 /** `DISK_FAULTS=all`: each fault at each part of the folder, in a few minutes, as a table. */
 const isReport = process.env['DISK_FAULTS'] === 'all';
+/** The test starts a daemon four times and more, and waits for each fault: a minute by itself, five beside other work. */
+const TIMEOUT_MS = 1_800_000;
 
 const lineOf = ({ rule, told, given, refused, wholeAfterMs }: DiskFaultOutcome) =>
   [
@@ -39,5 +41,5 @@ testWithFileFaults(
     expect(silent).toEqual([]);
     if (isReport) process.stdout.write(`${outcomes.map(lineOf).join('\n')}\n`);
   },
-  isReport ? 600_000 : undefined,
+  TIMEOUT_MS,
 );

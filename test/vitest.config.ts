@@ -67,11 +67,12 @@ export default defineConfig({
     setupFiles: ['test/processor-time.ts'],
     reporters: ['default', new SummaryReporter(LEFT_OUT)],
     sequence: { sequencer: LongestFirst },
-    // Tests start servers, browsers and child processes on a shared machine: a slow minute is no failure.
-    testTimeout: 300_000,
-    hookTimeout: 300_000,
+    // Tests start servers, browsers and child processes. They take up to two minutes, and many times that on a starved
+    // machine: the limit ends a hang alone.
+    testTimeout: 900_000,
+    hookTimeout: 900_000,
     // A poll waits as long as `eventually` does: by itself it gives up after one second.
-    expect: { poll: { timeout: 120_000, interval: 25 } },
+    expect: { poll: { timeout: 300_000, interval: 25 } },
     env: { NODE_COMPILE_CACHE: COMPILED },
   },
 });

@@ -68,7 +68,7 @@ export async function startArchiveHere(setup: Omit<ArchiveSetup, 'openFiles'>): 
 }
 
 /** Waits until so many blobs are read back and proven, and none is under way. */
-export async function untilStored({ client }: RunningArchive, count: number, timeoutMs = 120_000): Promise<void> {
+export async function untilStored({ client }: RunningArchive, count: number, timeoutMs = 300_000): Promise<void> {
   await eventually(async () => {
     const { content, conditions } = await client.status();
     if (content.stored === count && content.seen === 0 && content.spooled === 0) return;

@@ -7,7 +7,7 @@ const LONGEST_MS = 100;
 const SHARE = 0.1;
 
 /** Asks until the check holds (does not throw); after the time is up, the last complaint is the error. */
-export async function eventually<T>(check: () => Promise<T> | T, timeoutMs = 120_000): Promise<T> {
+export async function eventually<T>(check: () => Promise<T> | T, timeoutMs = 300_000): Promise<T> {
   // The wall clock is not used: that of a virtual machine steps.
   const begun = realMs();
   for (;;) {

@@ -111,7 +111,7 @@ export class HoldfastProcess implements RunningHoldfast {
 export async function saidBy(
   running: Pick<RunningHoldfast, 'output' | 'ended'>,
   pattern: RegExp,
-  timeoutMs = 120_000,
+  timeoutMs = 300_000,
 ): Promise<RegExpExecArray> {
   const said = () => {
     const match = pattern.exec(running.output);

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -10,7 +11,9 @@ import type { TestProject } from 'vitest/node';
  */
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const FOLDER = join(ROOT, 'node_modules/.cache/holdfast-test-programs');
+/** Each checkout has programs of its own, also where several share their packages by a link: programs name their sources. */
+const CHECKOUT = createHash('sha256').update(ROOT).digest('hex').slice(0, 16);
+const FOLDER = join(ROOT, 'node_modules/.cache/holdfast-test-programs', CHECKOUT);
 const PROGRAMS = ['test/e2e/backends/killed-daemon.ts', 'src/cli/main.ts'] as const;
 type Program = (typeof PROGRAMS)[number];
 

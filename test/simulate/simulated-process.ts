@@ -161,6 +161,7 @@ function replaceChance(now: () => World): void {
   Object.assign(crypto, {
     randomBytes: (length: number) => now().random.bytes(length),
     randomUUID: () => now().random.bytes(16).toString('hex'),
+    randomInt: (below: number) => now().random.between(0, below - 1),
   });
 }
 

@@ -67,10 +67,14 @@ export class TakeDowns {
     const types = catalog.withheld.typesOf(name, onChain);
     const entries = types.map((hashType) => ({ hashType, versionHash, archiver, ...how, atMs: clock.wallMs() }));
     sayings.record(entries, true);
-    await places.admit(signal);
     log.warn({ versionHash, ...how }, 'a blob is withheld');
     const withheld = catalog.withheld.find(name).filter((entry) => entry.archiver === archiver);
-    const purged = purge ? await this.#purge(withheld, signal) : [];
+    const carryOut = async () => {
+      await places.admit(signal);
+      return purge ? await this.#purge(withheld, signal) : [];
+    };
+    // The turn is taken with the record: a purge of what is left sees the record too, and would leave nothing to report here.
+    const purged = purge ? await this.#inTurn(carryOut) : await carryOut();
     return { withheld, purged, undelivered: Object.fromEntries(await evidence.deliverNow(signal)) };
   }
 
@@ -102,19 +106,19 @@ export class TakeDowns {
 
   /** Deletes what a backend could not delete at once, or a crash left. */
   async purgeWhatIsLeft(signal: AbortSignal): Promise<void> {
-    await this.#purge(
-      this.list().filter(({ purge }) => purge),
-      signal,
-    );
+    // A revocation or a take-down need not wait for the whole list.
+    for (const entry of this.list().filter(({ purge }) => purge)) {
+      await this.#inTurn(() => this.#purge([entry], signal));
+    }
   }
 
+  /** The caller holds the turn. */
   async #purge(entries: readonly WithheldEntry[], signal: AbortSignal): Promise<PurgeOutcome[]> {
     const { catalog, places, log } = this.#modules;
     const outcomes: PurgeOutcome[] = [];
     for (const entry of entries) {
       // The take-down may have been revoked since the list was made.
-      const purge = async () => (catalog.withheld.isToBePurged(entry) ? await places.purge(entry, signal) : []);
-      outcomes.push(...(await this.#inTurn(purge)));
+      if (catalog.withheld.isToBePurged(entry)) outcomes.push(...(await places.purge(entry, signal)));
     }
     for (const outcome of outcomes) {
       if (outcome.outcome !== 'not-there')

@@ -61,6 +61,13 @@ test('a revocation in the middle of a purge never finds what is deleted after it
   expect([backend.blobs.size, state()]).toEqual([0, ['seen']]);
 });
 
+test('a purge of what is left that begins right behind the record leaves the outcome to the take-down', async () => {
+  const { takeDowns } = await scene();
+  const withholding = takeDowns.withhold(nameOf(BLOB), { reason: 'told to', publicReason: null, purge: true }, NEVER);
+  await takeDowns.purgeWhatIsLeft(NEVER);
+  expect((await withholding).purged.map(({ outcome }) => outcome)).toEqual(['deleted', 'deleted']);
+});
+
 test('an entry that was revoked while another one was purged is left where it is', async () => {
   const { backend, takeDowns, reading, clock, state } = await scene();
   const other = sampleBlob('another', 100);

@@ -1,6 +1,7 @@
 import type { EvictionSafety, HeldCopy } from '../catalog/cache-ledger.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
+import { remoteCall } from '../storage/remote-call.ts';
 import type { BackendHandle } from './backend-handle.ts';
 import type { DamageWatch } from './damage-watch.ts';
 
@@ -90,8 +91,14 @@ export class EvictionCheck {
 
   /** Reports whether the backend says that it has and keeps a blob of this size. */
   async #isListed(site: BackendHandle, entry: ContentEntry, signal: AbortSignal): Promise<boolean> {
-    const bounded = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
-    const found = await site.judged(() => site.store.stat(entry, bounded), signal);
-    return found?.sizeBytes === entry.sizeBytes;
+    const { id: backend, store } = site;
+    const call = { backend, where: store.properties.where, operation: 'stat', signal, timeoutMs: ANSWER_MS };
+    const ask = () => remoteCall(call, asItIs, (bounded) => store.stat(entry, bounded));
+    return (await site.judged(ask, signal))?.sizeBytes === entry.sizeBytes;
   }
+}
+
+/** The store has explained its own faults: only that it is late is said here. */
+function asItIs(fault: unknown): never {
+  throw fault;
 }

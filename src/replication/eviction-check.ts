@@ -1,7 +1,7 @@
 import type { EvictionSafety, HeldCopy } from '../catalog/cache-ledger.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ContentEntry } from '../catalog/content-table.ts';
-import { remoteCall } from '../storage/remote-call.ts';
+import { StorageError } from '../storage/errors.ts';
 import type { BackendHandle } from './backend-handle.ts';
 import type { DamageWatch } from './damage-watch.ts';
 
@@ -91,14 +91,33 @@ export class EvictionCheck {
 
   /** Reports whether the backend says that it has and keeps a blob of this size. */
   async #isListed(site: BackendHandle, entry: ContentEntry, signal: AbortSignal): Promise<boolean> {
-    const { id: backend, store } = site;
-    const call = { backend, where: store.properties.where, operation: 'stat', signal, timeoutMs: ANSWER_MS };
-    const ask = () => remoteCall(call, asItIs, (bounded) => store.stat(entry, bounded));
+    const late = AbortSignal.timeout(ANSWER_MS);
+    const ask = async () => {
+      try {
+        return await site.store.stat(entry, AbortSignal.any([signal, late]));
+      } catch (error) {
+        signal.throwIfAborted();
+        throw late.aborted ? notAnswered(site, error) : error;
+      }
+    };
     return (await site.judged(ask, signal))?.sizeBytes === entry.sizeBytes;
   }
 }
 
-/** The store has explained its own faults: only that it is late is said here. */
-function asItIs(fault: unknown): never {
-  throw fault;
+/**
+ * A fault of the store, which is not probed before it is left alone: while it takes a probe and says nothing of its blobs,
+ * each write would wait for it in turn.
+ */
+function notAnswered({ id, store }: BackendHandle, cause: unknown): StorageError {
+  const { where } = store.properties;
+  return new StorageError(
+    'storage/unreachable',
+    `The ${id} store at ${where} did not say within ${ANSWER_MS / 1_000} s whether it has a blob.`,
+    {
+      details: { backend: id, operation: 'stat', where },
+      retryable: true,
+      hint: 'Look at the load and the network of that server; nothing is evicted on its word until it answers.',
+      cause,
+    },
+  );
 }

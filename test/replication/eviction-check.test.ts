@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { warning } from '../../src/storage/probe.ts';
+import { good, warning } from '../../src/storage/probe.ts';
 import type { VerifiedBlob } from '../../src/verify/verified-blob.ts';
 import { NEVER, sampleBlob } from '../sample-blobs.ts';
 import { keyOf, MemoryBackend, refusal } from './memory-backend.ts';
@@ -155,28 +155,32 @@ test('one bucket of two that is gone lets the other answer, and what is left is 
   expect(buckets[1]?.asked).toHaveLength(BLOBS.length);
 });
 
-test('a backend that hangs keeps the local copies, is asked for one of them, and is said to be late', async () => {
+test('a backend that hangs keeps the local copies, is asked for one of them, and is left alone though it takes a probe', async () => {
   const { buckets, claim, here, replication } = await fullBesideBucket();
+  const timeout = vi.spyOn(AbortSignal, 'timeout');
+  onTestFinished(() => timeout.mockRestore());
   const [bucket] = buckets;
   if (bucket === undefined) throw new Error('no bucket');
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  onTestFinished(() => void vi.useRealTimers());
+  bucket.findings = [good('readable', 'What is written is read back.')];
   bucket.before = (_, __, signal) => {
-    vi.advanceTimersByTime(4_999);
-    expect(signal.aborted).toBe(false);
-    vi.advanceTimersByTime(1);
+    late.abort(new DOMException('the time is up', 'TimeoutError'));
     signal.throwIfAborted();
   };
-  expect(await claim()).toBe(false);
-  // Once for what is stored, once for what is held.
-  expect(bucket.asked).toEqual([`stat ${keyOf(FIRST)}`, `stat ${keyOf(FIRST)}`]);
-  expect(replication.sites[0]?.lastError).toMatchObject({
-    code: 'storage/timeout',
-    details: { backend: 's3', operation: 'stat' },
-    retryable: true,
+  let late = new AbortController();
+  timeout.mockImplementation(() => {
+    late = new AbortController();
+    return late.signal;
   });
-  bucket.before = () => {};
-  expect(await here()).toBe(BLOBS.length);
+  expect([await claim(), await here()]).toEqual([false, BLOBS.length]);
+  // Once for what is stored, once for what is held.
+  const stat = `stat ${keyOf(FIRST)}`;
+  expect(bucket.asked.splice(0)).toEqual([stat, stat]);
+  for (let tries = 0; tries < 3; tries += 1) await claim();
+  expect(bucket.asked).toEqual([stat, stat, stat]);
+  const [site] = replication.sites;
+  expect(site?.isLeftAlone).toBe(true);
+  // The next caller is told the reason.
+  expect(() => site?.admit()).toThrow('The s3 store at memory s3 did not say within 5 s whether it has a blob.');
 });
 
 test.each([DURABILITY_DELAY_MS, HOUR_MS, 48 * HOUR_MS])(
